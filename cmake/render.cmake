@@ -31,5 +31,5 @@ function(_gentables_render output template)
     ${output} "Rendering ${name}"
     COMMAND gentables template ${template} ${arg_UNPARSED_ARGUMENTS} --out ${output}
     DEPENDS gentables ${template} ${generator}/lists/lists.lua ${generator}/lists/communication.lua
-            ${generator}/codec/template.lua ${arg_DEPENDS})
+            ${generator}/lists/element_types.lua ${generator}/codec/template.lua ${arg_DEPENDS})
 endfunction()

@@ -1,11 +1,14 @@
-// Checks convolutions; see check.h. One is linear in its input and in its filters: with signs s of the
-// images and t of the output channels of a group, the sum of s * t * out is what the sum of s * input gives
-// with the sum of t * filters, one image and one channel. If even that is too much work, only some positions
-// are checked.
+// Checks convolutions and their gradients; see check.h. A convolution is linear in its input and in its
+// filters: with signs s of the images and t of the output channels of a group, the sum of s * t * out is what
+// the sum of s * input gives with the sum of t * filters, one image and one channel. The gradient of the
+// input is such a convolution. That of the filters is linear in the input and in the gradient of the result:
+// signs are of the channels of both, and one tap of the filters takes the place of a position. That of the
+// bias is computed. If even that is too much work, only some positions or taps are checked.
 #include "check_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double MOST_WORK = 1e8; // multiplications
 
@@ -235,4 +238,174 @@ int check_convolution_elements(const struct convolution *at, const struct operan
     struct shape of = shape_of(at, operands);
     uint64_t random = 9;
     return wrong_elements(&of, &random, reason);
+}
+
+// ---- gradients ------------------------------------------------------------------------------------------
+
+// Here `operands.a` is the gradient of the result, with the layout of the output, and `c` the input.
+
+// Sums over the channels of a group, with signs: [images][positions]; and room for the position of the input
+// that a tap reads at each position of the result.
+struct group_sums {
+    double *input, *result;
+    int64_t *met;
+};
+
+static void sum_channels(const struct tensor *from, const struct steps *steps, size_t images, size_t first,
+                         size_t channels, size_t positions, const double signs[], double line[],
+                         double to[]) {
+    memset(to, 0, images * positions * sizeof *to);
+    for (size_t image = 0; image < images; image++) {
+        double *sum = to + image * positions;
+        for (size_t k = 0; k < channels; k++) {
+            tensor_load(from, image * steps->outer + (first + k) * steps->inner, steps->position, positions,
+                        line);
+            for (size_t i = 0; i < positions; i++) sum[i] += signs[k] * line[i];
+        }
+    }
+}
+
+// The sum over images and positions of the gradient of the result times the input that a tap reads there.
+static double tap_wanted(const struct shape *of, const struct group_sums *sums, size_t tap) {
+    int64_t out[X];
+    double total = 0;
+    for (size_t position = 0; position < of->outputs; position++) {
+        split(position, of->at->output, out);
+        sums->met[position] = meet(of->at, out, tap);
+    }
+    for (size_t image = 0; image < (size_t)of->at->batch; image++) {
+        const double *result = sums->result + image * of->outputs, *input = sums->input + image * of->inputs;
+        for (size_t position = 0; position < of->outputs; position++) {
+            if (sums->met[position] >= 0) total += result[position] * input[sums->met[position]];
+        }
+    }
+    return total;
+}
+
+static int wrong_tap(const struct shape *of, const struct tensor *gradient, const struct group_sums *sums,
+                     const double in_signs[], const double out_signs[], size_t group, size_t tap,
+                     char reason[]) {
+    double got = 0, squares = 0;
+    for (size_t out = 0; out < of->out_of_group; out++) {
+        for (size_t in = 0; in < of->in_of_group; in++) {
+            double value =
+                tensor_value(gradient, filter_at(of, group, in, out) + tap * of->filter_steps.position);
+            got += in_signs[in] * out_signs[out] * value;
+            squares += value * value;
+        }
+    }
+    double want = tap_wanted(of, sums, tap), bound = SURE * of->error * sqrt(squares);
+    return fabs(got - want) <= bound ? 0 : report_wrong("a sum of the filters' gradient", got, want, reason);
+}
+
+// Checks the taps of a group; if there are more than `most`, random ones.
+static int wrong_group(const struct shape *of, const struct tensor *gradient, size_t group, size_t most,
+                       double *room, int64_t *met, uint64_t *random, char reason[]) {
+    size_t images = (size_t)of->at->batch, longest = of->inputs > of->outputs ? of->inputs : of->outputs;
+    double *in_signs = room, *out_signs = in_signs + of->in_of_group, *line = out_signs + of->out_of_group;
+    struct group_sums sums = {.input = line + longest, .met = met};
+    sums.result = sums.input + images * of->inputs;
+    fill_signs(in_signs, of->in_of_group, random);
+    fill_signs(out_signs, of->out_of_group, random);
+    sum_channels(&of->operands->c, &of->input_steps, images, group * of->in_of_group, of->in_of_group,
+                 of->inputs, in_signs, line, sums.input);
+    sum_channels(&of->operands->a, &of->output_steps, images, group * of->out_of_group, of->out_of_group,
+                 of->outputs, out_signs, line, sums.result);
+    size_t picks = of->filters < most ? of->filters : most;
+    for (size_t i = 0; i < picks; i++) {
+        size_t tap = picks == of->filters ? i : random_64(random) % of->filters;
+        if (wrong_tap(of, gradient, &sums, in_signs, out_signs, group, tap, reason) != 0) return -1;
+    }
+    return 0;
+}
+
+static int wrong_filters(const struct shape *of, const struct tensor *gradient, char reason[]) {
+    size_t images = (size_t)of->at->batch, groups = (size_t)of->at->groups;
+    size_t longest = of->inputs > of->outputs ? of->inputs : of->outputs;
+    double each = (double)images * (double)of->outputs + (double)of->in_of_group * (double)of->out_of_group;
+    size_t most = (size_t)(MOST_WORK / ((double)groups * each)) + 1;
+    double *room = malloc(
+        (of->in_of_group + of->out_of_group + longest + images * (of->inputs + of->outputs)) * sizeof *room);
+    int64_t *met = malloc(of->outputs * sizeof *met);
+    uint64_t random = 13;
+    int status = room != NULL && met != NULL ? 0 : report_no_memory(reason);
+    for (size_t group = 0; group < groups && status == 0; group++)
+        status = wrong_group(of, gradient, group, most, room, met, &random, reason);
+    free(met);
+    free(room);
+    return status;
+}
+
+static double filter_wanted(const struct shape *of, size_t in_channel, size_t out_channel, size_t tap) {
+    int64_t out[X];
+    double total = 0;
+    for (size_t position = 0; position < of->outputs; position++) {
+        split(position, of->at->output, out);
+        int64_t met = meet(of->at, out, tap);
+        for (size_t image = 0; image < (size_t)of->at->batch && met >= 0; image++) {
+            size_t from = image * of->output_steps.outer + out_channel * of->output_steps.inner +
+                          position * of->output_steps.position;
+            size_t input = image * of->input_steps.outer + in_channel * of->input_steps.inner +
+                           (size_t)met * of->input_steps.position;
+            total += tensor_value(&of->operands->a, from) * tensor_value(&of->operands->c, input);
+        }
+    }
+    return total;
+}
+
+static int wrong_filter_elements(const struct shape *of, const struct tensor *gradient, char reason[]) {
+    enum { FEWEST = 4, TERMS = 1 << 22 };
+    uint64_t random = 15, each = (uint64_t)of->at->batch * of->outputs;
+    uint64_t affordable = TERMS / each < FEWEST ? FEWEST : TERMS / each;
+    for (uint64_t i = 0; i < SINGLE_ELEMENTS && i < affordable; i++) {
+        size_t group = random_64(&random) % (uint64_t)of->at->groups;
+        size_t in = random_64(&random) % of->in_of_group, out = random_64(&random) % of->out_of_group;
+        size_t tap = random_64(&random) % of->filters;
+        double got = tensor_value(gradient, filter_at(of, group, in, out) + tap * of->filter_steps.position);
+        double want = filter_wanted(of, group * of->in_of_group + in, group * of->out_of_group + out, tap);
+        if (!(fabs(got - want) <= of->error * fabs(want)))
+            return report_wrong("an element of the filters' gradient", got, want, reason);
+    }
+    return 0;
+}
+
+static int wrong_bias(const struct shape *of, const struct tensor *gradient, char reason[]) {
+    double *line = malloc(of->outputs * sizeof *line);
+    int status = line != NULL ? 0 : report_no_memory(reason);
+    for (size_t channel = 0; channel < (size_t)of->at->out_channels && status == 0; channel++) {
+        double got = tensor_value(gradient, channel), want = 0;
+        for (size_t image = 0; image < (size_t)of->at->batch; image++) {
+            tensor_load(&of->operands->a, image * of->output_steps.outer + channel * of->output_steps.inner,
+                        of->output_steps.position, of->outputs, line);
+            for (size_t i = 0; i < of->outputs; i++) want += line[i];
+        }
+        if (!(fabs(got - want) <= of->error * fabs(want)))
+            status = report_wrong("an element of the bias' gradient", got, want, reason);
+    }
+    free(line);
+    return status;
+}
+
+static struct operands operands_of_input(const struct operands *operands, const struct gradients *gradients) {
+    return (struct operands){.a = operands->a, .b = operands->b, .out = gradients->of[OF_INPUT]};
+}
+
+int check_gradients(const struct convolution *at, const struct operands *operands, char reason[]) {
+    const struct gradients gradients = gradients_in(&operands->out, at);
+    const struct convolution other = convolution_of_gradient(at);
+    const struct operands of_input = operands_of_input(operands, &gradients);
+    const struct shape of = shape_of(at, operands);
+    if (has_gradient(at, OF_INPUT) && check_convolution(&other, &of_input, reason) != 0) return -1;
+    return has_gradient(at, OF_FILTER) ? wrong_filters(&of, &gradients.of[OF_FILTER], reason) : 0;
+}
+
+int check_gradients_elements(const struct convolution *at, const struct operands *operands, char reason[]) {
+    const struct gradients gradients = gradients_in(&operands->out, at);
+    const struct convolution other = convolution_of_gradient(at);
+    const struct operands of_input = operands_of_input(operands, &gradients);
+    const struct shape of = shape_of(at, operands);
+    if (has_gradient(at, OF_INPUT) && check_convolution_elements(&other, &of_input, reason) != 0) return -1;
+    if (has_gradient(at, OF_FILTER) && wrong_filter_elements(&of, &gradients.of[OF_FILTER], reason) != 0)
+        return -1;
+    return has_gradient(at, OF_BIAS) ? wrong_bias(&of, &gradients.of[OF_BIAS], reason) : 0;
 }

@@ -7,13 +7,28 @@
 #include <stdlib.h>
 
 #include "parallel_for.h"
+#include "scales.h"
 #include "wide.h"
 
-// A matrix in a tensor: element (row, column) is at from + row * row_step + column * column_step.
+// A matrix in a tensor: element (row, column) is at from + row * row_step + column * column_step. Its
+// elements are multiplied by their scales, if it has any.
 struct view {
     const struct tensor *tensor;
     size_t from, rows, columns, row_step, column_step;
+    struct scales scales;
+    bool scales_columns; // the rows of the scales are its columns
 };
+
+// Loads `count` elements from (row, column) on: of the row, or `down` the column.
+static void load_line(const struct view *view, size_t row, size_t column, bool down, size_t count,
+                      double line[]) {
+    tensor_load(view->tensor, view->from + row * view->row_step + column * view->column_step,
+                down ? view->row_step : view->column_step, count, line);
+    for (size_t i = 0; i < count && view->scales.are_there; i++) {
+        size_t y = down ? row + i : row, x = down ? column : column + i;
+        line[i] *= view->scales_columns ? scale_at(&view->scales, x, y) : scale_at(&view->scales, y, x);
+    }
+}
 
 // to = view * x. `squares`, unless NULL: for each row the sum of (|element| + widening)².
 struct times {
@@ -85,7 +100,7 @@ static void multiply_rows(void *context, size_t from, size_t to) {
             add_floats(view->columns, (const float *)view->tensor->data + start, at->x, at->widening, &sums);
         for (size_t i = 0; i < view->columns && !are_floats; i += PIECE) {
             size_t count = view->columns - i < PIECE ? view->columns - i : PIECE;
-            tensor_load(view->tensor, start + i * view->column_step, view->column_step, count, line);
+            load_line(view, row, i, false, count, line);
             add_doubles(count, line, at->x + i, at->widening, &sums);
         }
         at->to[row] = sums.product;
@@ -102,8 +117,7 @@ static void multiply_columns(void *context, size_t from, size_t to) {
         size_t count = to - row < PIECE ? to - row : PIECE;
         for (size_t k = 0; k < count; k++) at->to[row + k] = 0;
         for (size_t i = 0; i < view->columns; i++) {
-            size_t first = view->from + row * view->row_step + i * view->column_step;
-            tensor_load(view->tensor, first, view->row_step, count, line);
+            load_line(view, row, i, true, count, line);
             add_scaled(count, line, at->x[i], at->to + row);
         }
     }
@@ -129,11 +143,21 @@ static struct parts parts_of(const struct gemm *gemm, const struct operands *ope
     bool has_matrix = gemm->addend == ADD_MATRIX;
     return (struct parts){
         .a = {&operands->a, b * (size_t)gemm->stride_a, m, k, gemm->trans_a ? 1 : lda,
-              gemm->trans_a ? lda : 1},
+              gemm->trans_a ? lda : 1, scales_of_a(gemm, operands->a.type), false},
         .b = {&operands->b, b * (size_t)gemm->stride_b, k, n, gemm->trans_b ? 1 : ldb,
-              gemm->trans_b ? ldb : 1},
-        .c = {&operands->c, has_matrix ? b * m * n : 0, m, n, has_matrix ? n : 0, 1},
-        .out = {&operands->out, b * m * n, m, n, n, 1},
+              gemm->trans_b ? ldb : 1, scales_of_b(gemm, operands->b.type), true},
+        .c = {.tensor = &operands->c,
+              .from = has_matrix ? b * m * n : 0,
+              .rows = m,
+              .columns = n,
+              .row_step = has_matrix ? n : 0,
+              .column_step = 1},
+        .out = {.tensor = &operands->out,
+                .from = b * m * n,
+                .rows = m,
+                .columns = n,
+                .row_step = n,
+                .column_step = 1},
     };
 }
 
@@ -175,8 +199,8 @@ static double product_of(const struct parts *parts, size_t i, size_t j) {
     double total = 0, row[PIECE], column[PIECE];
     for (size_t l = 0; l < a->columns; l += PIECE) {
         size_t count = a->columns - l < PIECE ? a->columns - l : PIECE;
-        tensor_load(a->tensor, a->from + i * a->row_step + l * a->column_step, a->column_step, count, row);
-        tensor_load(b->tensor, b->from + l * b->row_step + j * b->column_step, b->row_step, count, column);
+        load_line(a, i, l, false, count, row);
+        load_line(b, l, j, true, count, column);
         total += dot(count, row, column);
     }
     return total;

@@ -36,12 +36,14 @@ int report_no_memory(char reason[]) {
 }
 
 int check_elements(const struct op *op, const struct operands *operands, char reason[]) {
-    return op->kind == OP_GEMM ? check_gemm_elements(&op->gemm, operands, reason)
-                               : check_convolution_elements(&op->convolution, operands, reason);
+    if (op->kind == OP_GEMM) return check_gemm_elements(&op->gemm, operands, reason);
+    return op->kind == OP_CONVOLUTION ? check_convolution_elements(&op->convolution, operands, reason)
+                                      : check_gradients_elements(&op->convolution, operands, reason);
 }
 
 int check_result(const struct op *op, const struct operands *operands, int threads, char reason[]) {
-    int status = op->kind == OP_GEMM ? check_gemm(&op->gemm, operands, threads, reason)
-                                     : check_convolution(&op->convolution, operands, reason);
+    int status = op->kind == OP_GEMM          ? check_gemm(&op->gemm, operands, threads, reason)
+                 : op->kind == OP_CONVOLUTION ? check_convolution(&op->convolution, operands, reason)
+                                              : check_gradients(&op->convolution, operands, reason);
     return status == 0 ? check_elements(op, operands, reason) : status;
 }

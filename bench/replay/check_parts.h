@@ -23,5 +23,7 @@ int check_gemm(const struct gemm *gemm, const struct operands *operands, int thr
 int check_gemm_elements(const struct gemm *gemm, const struct operands *operands, char reason[]);
 int check_convolution(const struct convolution *at, const struct operands *operands, char reason[]);
 int check_convolution_elements(const struct convolution *at, const struct operands *operands, char reason[]);
+int check_gradients(const struct convolution *at, const struct operands *operands, char reason[]);
+int check_gradients_elements(const struct convolution *at, const struct operands *operands, char reason[]);
 
 #endif

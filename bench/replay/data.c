@@ -50,9 +50,23 @@ static uint8_t e4m3_code(int value) {
     return (uint8_t)(value < 0 ? code | 0x80 : code);
 }
 
+// ---- E2M1: two in a byte, the first one in the lower bits ------------------------------------------------
+
+static double e2m1_value(unsigned bits) {
+    static const double magnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    return (bits & 8) != 0 ? -magnitudes[bits & 7] : magnitudes[bits & 7];
+}
+
+// The code of -2 .. 2.
+static unsigned e2m1_code(int value) {
+    unsigned code = (unsigned)abs(value) * 2;
+    return value < 0 ? code | 8 : code;
+}
+
 // ---- values ---------------------------------------------------------------------------------------------
 
-static void store(struct tensor *tensor, size_t index, int value) {
+// Stores a value at `index`; or two, of 4 bits, in the byte there.
+static void store(struct tensor *tensor, size_t index, int value, int next) {
     switch (tensor->type) {
     case FLOAT32: ((float *)tensor->data)[index] = (float)value; break;
     case FLOAT64: ((double *)tensor->data)[index] = value; break;
@@ -61,6 +75,9 @@ static void store(struct tensor *tensor, size_t index, int value) {
     // The upper half of an fp16.
     case FLOAT8_E5M2:
         ((uint8_t *)tensor->data)[index] = (uint8_t)(float16_of_float((float)value) >> 8);
+        break;
+    case FLOAT4_E2M1FN_X2:
+        ((uint8_t *)tensor->data)[index] = (uint8_t)(e2m1_code(value) | e2m1_code(next) << 4);
         break;
     default: ((uint8_t *)tensor->data)[index] = e4m3_code(value); break;
     }
@@ -85,13 +102,20 @@ static void repeat_some(void *context, size_t from, size_t to) {
     }
 }
 
-// Fills with random numbers that repeat. The first `known` elements are filled already. A new page is cleared
-// when it is first written, which several threads do in parallel.
-static void fill(struct tensor *tensor, size_t known, int threads) {
+static int draw(uint64_t *seed) {
     enum { VALUES = 2 * LARGEST_VALUE + 1 };
+    return (int)(random_64(seed) % VALUES) - LARGEST_VALUE;
+}
+
+// Fills with random numbers that repeat. The first `known` elements are filled already. A new page is cleared
+// when it is first written, which several threads do in parallel. Pairs in a byte count as one element here.
+static void fill(struct tensor *tensor, size_t known, int threads) {
     size_t drawn = tensor->count < PERIOD ? tensor->count : PERIOD;
     uint64_t seed = 1;
-    for (size_t i = 0; i < drawn; i++) store(tensor, i, (int)(random_64(&seed) % VALUES) - LARGEST_VALUE);
+    for (size_t i = 0; i < drawn; i++) {
+        int value = draw(&seed);
+        store(tensor, i, value, is_float4(tensor->type) ? draw(&seed) : 0);
+    }
     size_t whole = known / PERIOD * PERIOD; // a partly filled period is filled again
     struct filling rest = {tensor, whole > drawn ? whole : drawn};
     if (rest.first < tensor->count)
@@ -115,6 +139,8 @@ static double stored_value(const struct tensor *tensor, size_t index) {
     case BFLOAT16: return float_of_bfloat16(((const uint16_t *)tensor->data)[index]);
     case FLOAT16: return float_of_float16(((const uint16_t *)tensor->data)[index]);
     case FLOAT8_E5M2: return float_of_float16((uint16_t)(((const uint8_t *)tensor->data)[index] << 8));
+    case FLOAT4_E2M1FN_X2:
+        return e2m1_value(((const uint8_t *)tensor->data)[index / 2] >> (index % 2 * 4) & 0xFu);
     default: return e4m3_value(((const uint8_t *)tensor->data)[index]);
     }
 }
@@ -179,6 +205,50 @@ static struct sizes sizes_of_convolution(const struct convolution *at) {
                           .out = batch * out * output};
 }
 
+// Where the gradients lie in the result, and its size: in elements, with each part at a multiple of a
+// cache line.
+struct places {
+    double from[GRADIENTS], count[GRADIENTS], end;
+};
+
+static struct places places_of(const struct convolution *at) {
+    enum { LINE = 128 };
+    const struct sizes sizes = sizes_of_convolution(at);
+    const double counts[GRADIENTS] = {sizes.a, sizes.b, (double)at->out_channels};
+    struct places places = {.end = 0};
+    for (int i = 0; i < GRADIENTS; i++) {
+        places.from[i] = places.end;
+        places.count[i] = has_gradient(at, (enum gradient)i) ? counts[i] : 0;
+        places.end += ceil(places.count[i] / LINE) * LINE;
+    }
+    return places;
+}
+
+struct gradients gradients_in(const struct tensor *out, const struct convolution *at) {
+    const struct places places = places_of(at);
+    struct gradients made;
+    for (int i = 0; i < GRADIENTS; i++) {
+        made.of[i] = *out;
+        made.of[i].count = (size_t)places.count[i];
+        made.of[i].data = (char *)out->data + (size_t)places.from[i] * data_type_size(out->type);
+    }
+    return made;
+}
+
+static struct sizes sizes_of_backward(const struct convolution *at) {
+    const struct sizes forward = sizes_of_convolution(at);
+    return (struct sizes){.a = forward.out,
+                          .b = has_gradient(at, OF_INPUT) ? forward.b : 0,
+                          .c = has_gradient(at, OF_FILTER) ? forward.a : 0,
+                          .out = places_of(at).end};
+}
+
+static struct sizes sizes_of(const struct op *op) {
+    if (op->kind == OP_GEMM) return sizes_of_gemm(&op->gemm);
+    return op->kind == OP_CONVOLUTION ? sizes_of_convolution(&op->convolution)
+                                      : sizes_of_backward(&op->convolution);
+}
+
 // The memory that is available now; if that is unknown, all that this process may have.
 static double available_bytes(void) {
     return fmin((double)machine_memory_left(""), (double)machine_memory_bytes(""));
@@ -187,7 +257,8 @@ static double available_bytes(void) {
 // The bytes of a tensor, rounded up to whole cache lines.
 static size_t padded(double count, enum data_type type) {
     enum { LINE = 128 };
-    return ((size_t)count * data_type_size(type) + LINE - 1) / LINE * LINE;
+    const struct tensor tensor = {.type = type, .count = (size_t)count};
+    return (tensor_bytes(&tensor) + LINE - 1) / LINE * LINE;
 }
 
 // Memory for the operands of one op after another: a mapping as large as the available memory. The system
@@ -228,8 +299,7 @@ static void cut(struct tensor *tensor, enum data_type type, double count, char *
 
 int operands_make(const struct op *op, enum data_type type, int threads, struct operands *operands,
                   char reason[]) {
-    struct sizes sizes =
-        op->kind == OP_GEMM ? sizes_of_gemm(&op->gemm) : sizes_of_convolution(&op->convolution);
+    struct sizes sizes = sizes_of(op);
     enum data_type result = result_type(op, type), added_type = addend_type(op, type);
     double bytes = (sizes.a + sizes.b) * (double)data_type_size(type) +
                    sizes.c * (double)data_type_size(added_type) + sizes.out * (double)data_type_size(result);
@@ -240,8 +310,11 @@ int operands_make(const struct op *op, enum data_type type, int threads, struct 
         return -1;
     }
     static struct room inputs, addend; // the result comes after the inputs
-    size_t input_bytes = padded(sizes.a, type) + padded(sizes.b, type),
-           added_bytes = padded(sizes.c, added_type);
+    // All inputs of a backward convolution follow each other: from `addend` C would have A's numbers.
+    bool has_three = op->kind == OP_CONVOLUTION_BACKWARD;
+    size_t input_bytes =
+               padded(sizes.a, type) + padded(sizes.b, type) + (has_three ? padded(sizes.c, type) : 0),
+           added_bytes = has_three ? 0 : padded(sizes.c, added_type);
     if (!reserve(&inputs, input_bytes + padded(sizes.out, result)) || !reserve(&addend, added_bytes)) {
         snprintf(reason, REASON_SIZE, "out of memory: takes %.1f GB", bytes / 1e9);
         return -1;
@@ -252,7 +325,7 @@ int operands_make(const struct op *op, enum data_type type, int threads, struct 
     char *at = inputs.data, *added = addend.data, *out = inputs.data + input_bytes;
     cut(&operands->a, type, sizes.a, &at);
     cut(&operands->b, type, sizes.b, &at);
-    cut(&operands->c, added_type, sizes.c, &added);
+    cut(&operands->c, added_type, sizes.c, has_three ? &at : &added);
     cut(&operands->out, result, sizes.out, &out);
     return 0;
 }

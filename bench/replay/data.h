@@ -13,13 +13,25 @@ struct tensor {
 };
 
 // A and B: the factors of a product, or the input and the filters of a convolution. C: the addend or the
-// bias.
+// bias. Of a backward convolution A is the gradient of the result, B are the filters, if the input's gradient
+// is computed, C is the input, if the filters' is, and the result contains the gradients.
 struct operands {
     struct tensor a, b, c, out;
 };
 
+// The gradients in the result of a backward convolution; those that are not computed have no elements.
+struct gradients {
+    struct tensor of[GRADIENTS];
+};
+struct gradients gradients_in(const struct tensor *out, const struct convolution *at);
+
+// The bytes of an element; of two, if they share a byte.
 static inline size_t data_type_size(enum data_type type) {
     return data_type_sizes[type];
+}
+
+static inline size_t tensor_bytes(const struct tensor *tensor) {
+    return tensor->count * data_type_size(tensor->type) / (is_float4(tensor->type) ? 2 : 1);
 }
 
 // Largest relative error of a result of this type. Below the normal numbers of the type the error is larger:

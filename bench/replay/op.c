@@ -8,8 +8,10 @@
 #include <string.h>
 
 const char *const scaling_names[SCALINGS] = {"none", "tensor", "row", "block"};
-const char *const block_names[BLOCKS] = {"unknown", "1x128", "128x128", "1x32"};
+const char *const block_names[BLOCKS] = {"unknown", "1x128", "128x128", "1x32", "1x16"};
 const char *const addend_names[ADDENDS] = {"none", "row", "matrix"};
+const char *const gradient_names[GRADIENTS] = {"input", "filter", "bias"};
+const char *const op_kind_names[OP_KINDS] = {"gemm", "convolution", "convolution_backward"};
 
 static const double LARGEST = 1e15; // of sizes and strides; far below the range of int64_t
 
@@ -94,7 +96,7 @@ static void take_spatial(struct fields *fields, const char *name, int64_t least,
         memcpy(numbers, read, (size_t)spatial * sizeof *numbers);
 }
 
-// ---- the two kinds --------------------------------------------------------------------------------------
+// ---- the kinds ------------------------------------------------------------------------------------------
 
 static int refuse(char reason[], const char *why) {
     snprintf(reason, REASON_SIZE, "%s", why);
@@ -116,6 +118,7 @@ static void fit(struct gemm *gemm) {
     double largest = gemm->out_type == FLOAT8_E5M2 ? 57344 : 448;
     double added = gemm->addend == ADD_NOTHING ? 0 : fabs(gemm->beta) * LARGEST_VALUE;
     double sum = fabs(gemm->alpha) * (double)gemm->k * LARGEST_VALUE * LARGEST_VALUE;
+    if (gemm->scaling != SCALE_TENSOR) sum *= LARGEST_SCALE * LARGEST_SCALE;
     for (; sum + added > largest && sum > 1; sum /= 2) gemm->alpha /= 2;
 }
 
@@ -126,7 +129,7 @@ static void read_scaling(struct fields *fields, enum data_type type, struct gemm
     gemm->out_type = (enum data_type)take_name(fields, "out_dtype", data_type_names, DATA_TYPES);
     gemm->fast_accumulation = take_flag(fields, "fast_accumulation");
     enum data_type addend_type = read_addend_type(fields, gemm);
-    gemm->addend_type = is_float8(type) ? addend_type : gemm->out_type;
+    gemm->addend_type = is_small(type) ? addend_type : gemm->out_type;
     gemm->scales_out = take(fields, "scale_out") != NULL && take_flag(fields, "scale_out");
     if (is_float8(gemm->out_type)) fit(gemm);
     if (gemm->scaling != SCALE_BLOCK || take(fields, "block_a") == NULL) return;
@@ -152,6 +155,10 @@ static int read_gemm(struct fields *fields, enum data_type type, struct gemm *ge
     if (fields->wrong != NULL) return 0; // the caller reports it
     if (gemm->lda < (gemm->trans_a ? gemm->m : gemm->k)) return refuse(reason, "lda is below A's width");
     if (gemm->ldb < (gemm->trans_b ? gemm->k : gemm->n)) return refuse(reason, "ldb is below B's width");
+    bool is_even = ((gemm->k | gemm->lda | gemm->ldb | gemm->stride_a | gemm->stride_b) & 1) == 0;
+    if (is_float4(type) && (gemm->trans_a || !gemm->trans_b || !is_even))
+        return refuse(reason, "operands of 4 bits are not in pairs along K");
+    if (is_float4(gemm->out_type)) return refuse(reason, "results of 4 bits are not replayed");
     return 0;
 }
 
@@ -170,7 +177,25 @@ static bool find_output(struct convolution *at) {
     return true;
 }
 
-static int read_convolution(struct fields *fields, struct convolution *at, char reason[]) {
+// Reads the gradients of a backward convolution: a list of their names.
+static unsigned take_gradients(struct fields *fields) {
+    static const char name[] = "gradients";
+    const char *text = take(fields, name);
+    unsigned gradients = 0;
+    for (size_t length; text != NULL; text = text[length] == ',' ? text + length + 1 : NULL) {
+        int which = 0;
+        length = strcspn(text, ",");
+        while (which < GRADIENTS &&
+               (strlen(gradient_names[which]) != length || strncmp(gradient_names[which], text, length) != 0))
+            which++;
+        if (which == GRADIENTS || (gradients >> which & 1) != 0) complain(fields, name);
+        gradients |= 1u << which;
+    }
+    if (gradients == 0) complain(fields, name);
+    return gradients;
+}
+
+static int read_convolution(struct fields *fields, enum op_kind kind, struct convolution *at, char reason[]) {
     for (int i = 0; i < MOST_SPATIAL; i++) {
         at->input[i] = at->filter[i] = at->stride[i] = at->dilation[i] = 1;
         at->padding[i] = at->output_padding[i] = 0;
@@ -188,13 +213,32 @@ static int read_convolution(struct fields *fields, struct convolution *at, char 
     take_spatial(fields, "dilation", 1, at->spatial, at->dilation);
     take_spatial(fields, "output_padding", 0, at->spatial, at->output_padding);
     at->transposed = take_flag(fields, "transposed");
-    at->has_bias = take_flag(fields, "bias");
+    for (int i = 0; i < MOST_SPATIAL && !at->transposed; i++) at->output_padding[i] = 0; // it has none
+    at->has_bias = kind == OP_CONVOLUTION && take_flag(fields, "bias");
+    at->gradients = kind == OP_CONVOLUTION ? 0 : take_gradients(fields);
     at->input_channels_last = take_flag(fields, "input_channels_last");
     at->filter_channels_last = take_flag(fields, "filter_channels_last");
     if (fields->wrong != NULL) return 0;
     if (at->in_channels % at->groups != 0 || at->out_channels % at->groups != 0)
         return refuse(reason, "channels are no multiple of groups");
     return find_output(at) ? 0 : refuse(reason, "the filter is larger than the input");
+}
+
+struct convolution convolution_of_gradient(const struct convolution *at) {
+    struct convolution made = *at;
+    made.in_channels = at->out_channels;
+    made.out_channels = at->in_channels;
+    made.transposed = !at->transposed;
+    made.has_bias = false;
+    made.gradients = 0;
+    for (int i = 0; i < MOST_SPATIAL; i++) {
+        int64_t reach = at->dilation[i] * (at->filter[i] - 1) + 1;
+        int64_t least = (at->output[i] - 1) * at->stride[i] - 2 * at->padding[i] + reach;
+        made.input[i] = at->output[i];
+        made.output[i] = at->input[i];
+        if (made.transposed) made.output_padding[i] = at->input[i] - least;
+    }
+    return made;
 }
 
 // ---- lines ----------------------------------------------------------------------------------------------
@@ -245,19 +289,27 @@ static int read_threads(struct fields *fields) {
     return threads > MOST_THREADS ? 0 : (int)threads;
 }
 
+// The kind of a line that begins with a word of this length; OP_KINDS: none.
+static enum op_kind kind_of(const char *line, size_t length) {
+    int kind = 0;
+    while (kind < OP_KINDS &&
+           (strlen(op_kind_names[kind]) != length || strncmp(op_kind_names[kind], line, length) != 0))
+        kind++;
+    return (enum op_kind)kind;
+}
+
 int op_read(char *line, struct op *op, char reason[REASON_SIZE]) {
     struct fields fields;
     const char *note = cut_note(line);
     size_t length = strcspn(line, " ");
-    bool is_gemm = length == 4 && strncmp(line, "gemm", length) == 0;
-    bool is_convolution = length == 11 && strncmp(line, "convolution", length) == 0;
-    if (!is_gemm && !is_convolution) {
+    enum op_kind kind = kind_of(line, length);
+    if (kind == OP_KINDS) {
         snprintf(reason, REASON_SIZE, "%.*s is neither gemm nor convolution",
                  (int)(length < 40 ? length : 40), line);
         return -1;
     }
     if (cut(line + length, &fields, reason) != 0) return -1;
-    *op = (struct op){.kind = is_gemm ? OP_GEMM : OP_CONVOLUTION};
+    *op = (struct op){.kind = kind};
     snprintf(op->note, sizeof op->note, "%s", note);
     const char *id = take(&fields, "id");
     snprintf(op->id, sizeof op->id, "%s", id != NULL ? id : "op");
@@ -270,8 +322,8 @@ int op_read(char *line, struct op *op, char reason[REASON_SIZE]) {
     op->min_samples = (size_t)least;
     op->max_samples = (size_t)most;
     op->threads = read_threads(&fields);
-    int status = is_gemm ? read_gemm(&fields, op->type, &op->gemm, reason)
-                         : read_convolution(&fields, &op->convolution, reason);
+    int status = kind == OP_GEMM ? read_gemm(&fields, op->type, &op->gemm, reason)
+                                 : read_convolution(&fields, kind, &op->convolution, reason);
     return status != 0 ? status : check_fields(&fields, reason);
 }
 
@@ -289,5 +341,7 @@ double op_flops(const struct op *op) {
         products *= (double)(at->transposed ? at->input[i] : at->output[i]) * (double)at->filter[i];
         out *= (double)at->output[i];
     }
-    return 2 * products + (at->has_bias ? out : 0);
+    if (op->kind == OP_CONVOLUTION) return 2 * products + (at->has_bias ? out : 0);
+    int count = has_gradient(at, OF_INPUT) + has_gradient(at, OF_FILTER);
+    return 2 * products * count + (has_gradient(at, OF_BIAS) ? out : 0);
 }

@@ -12,9 +12,19 @@
 enum { MOST_SPATIAL = 3, MOST_SAMPLES = 1000000, ID_SIZE = 64, OP_NOTE_SIZE = 512, REASON_SIZE = 256 };
 enum { MOST_THREADS = 1024 }; // of a call
 enum { LARGEST_VALUE = 2 };   // of operands: -2 .. 2
+enum { LARGEST_SCALE = 2 };   // of rows and blocks (scales.h)
+
+// Types of at most 8 bits. Elements of FLOAT4_E2M1FN_X2 have 4, and two of them share a byte.
+static inline bool is_small(enum data_type type) {
+    return data_type_sizes[type] == 1;
+}
+
+static inline bool is_float4(enum data_type type) {
+    return type == FLOAT4_E2M1FN_X2;
+}
 
 static inline bool is_float8(enum data_type type) {
-    return data_type_sizes[type] == 1;
+    return is_small(type) && !is_float4(type);
 }
 
 // The addend of a product: nothing, a row of N elements for all rows, or a matrix for each product.
@@ -27,7 +37,7 @@ enum scaling { SCALE_NOTHING, SCALE_TENSOR, SCALE_ROW, SCALE_BLOCK, SCALINGS };
 extern const char *const scaling_names[SCALINGS];
 
 // The elements that share a scale: rows of A, or columns of B, by elements along K.
-enum block { BLOCK_UNKNOWN, BLOCK_1X128, BLOCK_128X128, BLOCK_1X32, BLOCKS };
+enum block { BLOCK_UNKNOWN, BLOCK_1X128, BLOCK_128X128, BLOCK_1X32, BLOCK_1X16, BLOCKS };
 extern const char *const block_names[BLOCKS];
 
 // out[b] = alpha * A[b] * B[b] + beta * C[b], row-major: element (i, k) of A is at i * lda + k, or, if A is
@@ -42,7 +52,7 @@ struct gemm {
     enum scaling scaling;        // of aten::_scaled_mm
     enum block block_a, block_b; // of SCALE_BLOCK
     enum data_type out_type;
-    enum data_type addend_type; // of a product of float8; of any other it is the result's
+    enum data_type addend_type; // of a product of small types; of any other it is the result's
     bool scales_out;            // the result has a scale, too
     bool fast_accumulation;
 };
@@ -57,9 +67,24 @@ struct convolution {
     int64_t output_padding[MOST_SPATIAL];
     bool transposed, has_bias;
     bool input_channels_last, filter_channels_last;
+    unsigned gradients; // of aten::convolution_backward, bits 1 << OF_...; 0: it is aten::convolution
 };
 
-enum op_kind { OP_GEMM, OP_CONVOLUTION };
+// The gradients that aten::convolution_backward computes from that of the result.
+enum gradient { OF_INPUT, OF_FILTER, OF_BIAS, GRADIENTS };
+extern const char *const gradient_names[GRADIENTS];
+
+static inline bool has_gradient(const struct convolution *at, enum gradient which) {
+    return (at->gradients >> which & 1) != 0;
+}
+
+// The convolution, with the same filters, that computes the gradient of this one's input from that of its
+// result: of a plain one it is transposed, and the other way round. One that is not transposed has the output
+// padding of the other: so many elements of the padding after its input are left out.
+struct convolution convolution_of_gradient(const struct convolution *at);
+
+enum op_kind { OP_GEMM, OP_CONVOLUTION, OP_CONVOLUTION_BACKWARD, OP_KINDS };
+extern const char *const op_kind_names[OP_KINDS]; // the first words of requests
 
 struct op {
     char id[ID_SIZE];
@@ -68,7 +93,7 @@ struct op {
     enum data_type type;
     union {
         struct gemm gemm;
-        struct convolution convolution;
+        struct convolution convolution; // also of a backward one
     };
     int threads; // of a call, when it was saved; 0: unknown
     size_t min_samples,

@@ -54,9 +54,9 @@ static int choose_type(const struct replay_setup *setup, const struct op *op, en
     if (any_computes(setup, op->kind, *type)) return 0;
     *type = FLOAT32;
     if (op->type == BFLOAT16 && any_computes(setup, op->kind, *type)) return 0;
-    const char *kind = op->kind == OP_GEMM ? "matrix product" : "convolution";
-    int length =
-        snprintf(reason, REASON_SIZE, "no library computes a %s in %s", kind, data_type_names[op->type]);
+    static const char *const kinds[OP_KINDS] = {"matrix product", "convolution", "backward convolution"};
+    int length = snprintf(reason, REASON_SIZE, "no library computes a %s in %s", kinds[op->kind],
+                          data_type_names[op->type]);
     for (int i = 0; i < setup->library_count && length < REASON_SIZE; i++) {
         if (!setup->is_open[i] && supports(setup->libraries[i], op->kind, op->type))
             length += snprintf(reason + length, (size_t)(REASON_SIZE - length), "; %s", setup->absent[i]);

@@ -11,28 +11,44 @@ local function block_of(row)
   return table.concat({ row.dtype, row.op, row.mode, row.splits or "" }, " ")
 end
 
--- Whether rows (core.rows) of a placement, { tp, nodes }, leave a cell of their grid without a row, in grids
--- that are small enough for interpolation. Only this reads all rows of a large file.
-function implied_grid.has_holes(all, placement)
+-- The slices of a placement, { tp, nodes }, by their block: { [key] = { slices = { slice... }, rows = their number
+-- of rows }... }.
+local function slices_by_block(all, placement)
   local blocks = {}
   for _, slice in ipairs(all:slices()) do
     local is_of_it = slice.world_size == placement.tp and slice.nodes == placement.nodes
     if is_of_it and not slice.sizes_only then
-      local columns = all:slice(slice, { "hidden_size", "num_tokens" })
-      local block, shapes = sequences.at(blocks, block_of(slice)), {}
-      for i = 1, columns.count do
-        local hidden_size, num_tokens = columns.hidden_size[i], columns.num_tokens[i]
-        sequences.at(block, "hidden_sizes")[hidden_size] = true
-        sequences.at(block, "num_tokens")[num_tokens] = true
-        shapes[hidden_size << 32 | num_tokens] = true
-      end
-      block.rows = (block.rows or 0) + columns.count
-      block.least = math.min(block.least or math.huge, sequences.count(shapes))
+      local block = sequences.at(blocks, block_of(slice))
+      local slices = sequences.at(block, "slices")
+      slices[#slices + 1] = slice
+      block.rows = (block.rows or 0) + slice.count
     end
   end
-  for _, block in pairs(blocks) do
-    local cells = sequences.count(block.hidden_sizes) * sequences.count(block.num_tokens)
-    if block.least < cells and cells * block.rows <= MAX_STEPS then return true end
+  return blocks
+end
+
+-- Whether a fusion of a block lacks a row of a cell of the block's grid. A grid that is too large for
+-- interpolation has no holes; the first slice shows most of such grids, which saves reading the others.
+local function block_has_holes(all, block)
+  local hidden_sizes, num_tokens, cells, least = {}, {}, 0, math.huge
+  for _, slice in ipairs(block.slices) do
+    local columns, shapes = all:slice(slice, { "hidden_size", "num_tokens" }), {}
+    for i = 1, columns.count do
+      local hidden, tokens = columns.hidden_size[i], columns.num_tokens[i]
+      hidden_sizes[hidden], num_tokens[tokens], shapes[hidden << 32 | tokens] = true, true, true
+    end
+    cells = sequences.count(hidden_sizes) * sequences.count(num_tokens)
+    if cells * block.rows > MAX_STEPS then return false end
+    least = math.min(least, sequences.count(shapes))
+  end
+  return least < cells
+end
+
+-- Whether rows (core.rows) of a placement, { tp, nodes }, leave a cell of their grid without a row, in grids
+-- that are small enough for interpolation.
+function implied_grid.has_holes(all, placement)
+  for _, block in pairs(slices_by_block(all, placement)) do
+    if block_has_holes(all, block) then return true end
   end
   return false
 end

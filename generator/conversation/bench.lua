@@ -27,7 +27,9 @@ local FIRST_COMMUNICATOR = 60
 function bench.identify(program)
   local ran = child_process.run({ program, "--version" }, { seconds = VERSION_PATIENCE })
   if ran.problem == "start" then
-    fail.input("no bench (%s); it is built where MPI is found: install Open MPI, build again", ran.reason)
+    local where = program:find("-cuda", 1, true) and "CUDA and NCCL are found: build again"
+      or "MPI is found: install Open MPI, build again"
+    fail.input("no bench (%s); it is built where %s", ran.reason, where)
   end
   local line = ran.lines[1]
   local _, fields = protocol.parse(((line or ""):gsub("^gentables%-bench", "bench")))

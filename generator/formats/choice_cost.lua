@@ -18,12 +18,8 @@ local function new_sums(block, fusion)
   return { slice = block, fusion = fusion, cells = 0, other = 0, without = 0, cost = 0, most_us = 0 }
 end
 
--- Enters one cell; its choices are those of table:find.
-local function enter(sums, place, free, restricted, judged)
-  if free and not restricted then sums.without = sums.without + 1 end
-  if not (free and restricted) then return end
-  sums.cells = sums.cells + 1
-  if free.strategy == restricted.strategy then return end
+-- Enters a cell with different choices; `free`, `judged`: of table:find.
+local function enter(sums, place, free, judged)
   local share = (1 + judged.new_loss) / (1 + judged.old_loss) - 1
   sums.other, sums.cost = sums.other + 1, sums.cost + share
   if share * free.time_us > sums.most_us then
@@ -31,12 +27,23 @@ local function enter(sums, place, free, restricted, judged)
   end
 end
 
-local function each_cell(block, fusion, each)
-  for _, hidden_size in ipairs(block.hidden_sizes) do
-    for _, num_tokens in ipairs(block.num_tokens) do
-      each { world_size = block.world_size, nodes = block.nodes, dtype = block.dtype, op = block.op,
-        mode = block.mode, splits = block.splits, fusion = fusion, hidden_size = hidden_size,
-        num_tokens = num_tokens }
+local function place_of(block, fusion, hidden_size, num_tokens)
+  return { world_size = block.world_size, nodes = block.nodes, dtype = block.dtype, op = block.op,
+    mode = block.mode, splits = block.splits, fusion = fusion, hidden_size = hidden_size,
+    num_tokens = num_tokens }
+end
+
+-- Calls each(hidden size, tokens) for the cells of a fusion with two different choices, and adds the numbers of
+-- cells to both sums. The tables have the same blocks.
+local function each_difference(free, restricted, index, fusion, block, both_sums, each)
+  for h, hidden_size in ipairs(block.hidden_sizes) do
+    local were, are = free:winners(index, fusion, h), restricted:winners(index, fusion, h)
+    for t, num_tokens in ipairs(block.num_tokens) do
+      local had, has = were[t] ~= 0, are[t] ~= 0
+      for _, sums in ipairs(had and both_sums or {}) do
+        sums.without, sums.cells = sums.without + (has and 0 or 1), sums.cells + (has and 1 or 0)
+      end
+      if had and has and were[t] ~= are[t] then each(hidden_size, num_tokens) end
     end
   end
 end
@@ -52,12 +59,13 @@ end
 local function compare(source, free, restricted, lookup, counts)
   local judged, out, total = judge(source, free, restricted, lookup), {}, new_sums()
   for index, block in ipairs(restricted:blocks()) do
-    for _, fusion in ipairs(counts(index) and not block.sizes_only and block.fusions or {}) do
-      local sums = new_sums(block, fusion)
-      out[#out + 1] = sums
-      each_cell(block, fusion, function(place)
-        for _, of in ipairs { sums, total } do
-          enter(of, place, free:find(place), restricted:find(place), judged:find(place))
+    for f, fusion in ipairs(counts(index) and not block.sizes_only and block.fusions or {}) do
+      local both = { new_sums(block, fusion), total }
+      out[#out + 1] = both[1]
+      each_difference(free, restricted, index, f, block, both, function(hidden_size, num_tokens)
+        local place = place_of(block, fusion, hidden_size, num_tokens)
+        for _, sums in ipairs(both) do
+          enter(sums, place, free:find(place), judged:find(place))
         end
       end)
     end

@@ -23,27 +23,19 @@ local function placements_without_grid(source)
   end)
 end
 
-local function count_block(found, canonical, b, block)
-  for f = 1, #block.fusions do
-    for h = 1, #block.hidden_sizes do
-      for t = 1, #block.num_tokens do
-        local cell = canonical:cell(b, f, h, t)
-        local kind = not cell and "unmeasured" or cell.derived and "derived" or "measured"
-        found[kind], found.cells = found[kind] + 1, found.cells + 1
-      end
-    end
-  end
-end
-
 -- The cells of a table (core.table) of a source at the placements that have rows without a recorded grid: {
 -- tp = list, cells, measured, derived, unmeasured }; nil if all of these are measured.
 function gaps.of(source, canonical)
-  local found = { tp = placements_without_grid(source), cells = 0, measured = 0, derived = 0, unmeasured = 0 }
+  local found = { tp = placements_without_grid(source), cells = 0, derived = 0, unmeasured = 0 }
   if #found.tp == 0 then return nil end
   for b, block in ipairs(canonical:blocks()) do
     local placement = rank_placement.size_of(block)
-    if lists.contains(found.tp, placement) then count_block(found, canonical, b, block) end
+    if lists.contains(found.tp, placement) then
+      local tally = canonical:tally(b)
+      for _, name in ipairs { "cells", "derived", "unmeasured" } do found[name] = found[name] + tally[name] end
+    end
   end
+  found.measured = found.cells - found.derived - found.unmeasured
   return found.derived + found.unmeasured > 0 and found or nil
 end
 

@@ -10,7 +10,6 @@ local model = require "formats.model"
 local provenance = require "rows.provenance"
 local quantities = require "base.quantities"
 local rank_placement = require "lists.rank_placement"
-local statistics = require "base.statistics"
 
 local summary = {}
 
@@ -47,90 +46,45 @@ function summary.words_of(block)
     .. (block.sizes_only and " by bytes" or "") .. (block.mode == "unknown" and "" or " " .. block.mode)
 end
 
--- The numbers of a tally that add up.
+-- The numbers of a tally (of table:tally) that add up.
 summary.COUNTS = { "cells", "unmeasured", "derived", "predicted", "certain", "tie", "uncertain",
   "oversubscribed", "loss", "with_loss" }
 
-local function new_tally()
-  return { cells = 0, unmeasured = 0, derived = 0, predicted = 0, certain = 0, tie = 0, uncertain = 0,
-    oversubscribed = 0, margins = {}, bounds = {}, wins = {}, loss = 0, with_loss = 0 }
-end
-
--- Enters a cell (nil: unmeasured) into a tally.
-local function enter(tally, cell)
-  tally.cells = tally.cells + 1
-  if not cell then
-    tally.unmeasured = tally.unmeasured + 1
-    return
-  end
-  tally.wins[cell.strategy] = (tally.wins[cell.strategy] or 0) + 1
-  if cell.derived then tally.derived = tally.derived + 1 end
-  if cell.predicted then tally.predicted = tally.predicted + 1 end
-  if cell.state then tally[cell.state] = tally[cell.state] + 1 end
-  if cell.placement == "oversubscribed" then tally.oversubscribed = tally.oversubscribed + 1 end
-  if cell.margin then tally.margins[#tally.margins + 1] = cell.margin end
-  if cell.expected_loss then
-    tally.loss, tally.with_loss = tally.loss + cell.expected_loss, tally.with_loss + 1
-    tally.worst_loss = math.max(tally.worst_loss or 0, cell.worst_loss)
-  end
-  if cell.bound_us then tally.bounds[#tally.bounds + 1] = cell.bound_us / cell.time_us end
-end
-
--- The strategies of a tally with the number of cells that each wins, most first.
-local function shares(tally)
-  local out = {}
-  for name, count in pairs(tally.wins) do out[#out + 1] = { name = name, count = count } end
-  return ordering.sort(out, ordering.by("-count", "name"))
-end
-
-local function close(tally)
-  table.sort(tally.margins)
-  table.sort(tally.bounds)
-  tally.margin = statistics.median(tally.margins)
-  tally.least_margin = tally.margins[1]
-  tally.bound = statistics.median(tally.bounds)
-  tally.least_bound, tally.most_bound = tally.bounds[1], tally.bounds[#tally.bounds]
-  tally.shares = shares(tally)
+-- A tally with `shares`, the strategies with the number of cells that each wins, most first; and
+-- `expected_loss`, the mean.
+local function with_shares(tally)
+  tally.shares = {}
+  for name, count in pairs(tally.wins) do tally.shares[#tally.shares + 1] = { name = name, count = count } end
+  ordering.sort(tally.shares, ordering.by("-count", "name"))
   tally.expected_loss = tally.with_loss > 0 and tally.loss / tally.with_loss or nil
   return tally
 end
 
--- Adds the cells of one tally, before it is closed, to another.
-local function add(total, tally)
-  for _, name in ipairs(summary.COUNTS) do
-    total[name] = total[name] + tally[name]
-  end
-  for name, count in pairs(tally.wins) do total.wins[name] = (total.wins[name] or 0) + count end
-  sequences.append(total.margins, tally.margins)
-  sequences.append(total.bounds, tally.bounds)
-  if tally.worst_loss then total.worst_loss = math.max(total.worst_loss or 0, tally.worst_loss) end
-end
-
-local function fusion_of(canonical, b, f, block)
-  local fusion = { name = block.fusions[f], rows = {}, tally = new_tally() }
+local function rows_of(canonical, b, f, block)
+  local rows = {}
   for h = 1, #block.hidden_sizes do
     local row = {}
-    for t = 1, #block.num_tokens do
-      local cell = canonical:cell(b, f, h, t)
-      row[t] = cell or false
-      enter(fusion.tally, cell)
-    end
-    fusion.rows[h] = row
+    for t = 1, #block.num_tokens do row[t] = canonical:cell(b, f, h, t) or false end
+    rows[h] = row
   end
-  return fusion
+  return rows
+end
+
+-- A fusion's rows are made when they are first asked for: reports of large tables have none.
+local function fusion_of(canonical, b, f, block)
+  local fusion = { name = block.fusions[f], tally = with_shares(canonical:tally(b, f)) }
+  return setmetatable(fusion, { __index = function(_, key)
+    if key ~= "rows" then return nil end
+    fusion.rows = rows_of(canonical, b, f, block)
+    return fusion.rows
+  end })
 end
 
 local function blocks_of(canonical)
   local blocks = canonical:blocks()
   for b, block in ipairs(blocks) do
-    block.total, block.by_fusion = new_tally(), {}
-    for f = 1, #block.fusions do
-      local fusion = fusion_of(canonical, b, f, block)
-      add(block.total, fusion.tally)
-      close(fusion.tally)
-      block.by_fusion[f] = fusion
-    end
-    close(block.total)
+    block.total, block.by_fusion = with_shares(canonical:tally(b)), {}
+    for f = 1, #block.fusions do block.by_fusion[f] = fusion_of(canonical, b, f, block) end
   end
   return blocks
 end
@@ -166,22 +120,15 @@ local function placement_of(of) return rank_placement.words(of.world_size, of.no
 
 -- The choice with the largest worst loss in time, as text: "12.30 us at TP 2, ..."; nil without launches.
 local function worst_in_words(blocks)
-  local worst, where = nil, nil
+  local worst, of
   for _, block in ipairs(blocks) do
-    for _, fusion in ipairs(block.by_fusion) do
-      for h, row in ipairs(fusion.rows) do
-        for t, cell in ipairs(row) do
-          if cell and cell.worst_loss_us and cell.worst_loss_us > (worst or -1) then
-            worst = cell.worst_loss_us
-            where = block.sizes_only and quantities.exact_bytes(block.num_tokens[t])
-              or ("%d x %d"):format(block.num_tokens[t], block.hidden_sizes[h])
-            where = ("%s, %s, %s"):format(placement_of(block), fusion.name, where)
-          end
-        end
-      end
-    end
+    local found = block.total.worst
+    if found and (not worst or found.us > worst.us) then worst, of = found, block end
   end
-  return worst and ("%.2f us at %s"):format(worst, where)
+  if not worst then return nil end
+  local tokens = of.num_tokens[worst.tokens]
+  return ("%.2f us at %s, %s, %s"):format(worst.us, placement_of(of), of.fusions[worst.fusion],
+    of.sizes_only and quantities.exact_bytes(tokens) or ("%d x %d"):format(tokens, of.hidden_sizes[worst.hidden]))
 end
 
 -- The expected gain of `sweep --refine`, as the end of a line; "" if there is none, or if no budget ended the

@@ -24,7 +24,8 @@ local element_types = {
   { name = "float8_e5m2fnuz", pytorch = "Float8_e5m2fnuz", number = 25, written = { "c10::Float8_e5m2fnuz" },
     bytes = 1, precision = "fp8" },
   { pytorch = "Float8_e8m0fnu", written = { "c10::Float8_e8m0fnu" }, bytes = 1, precision = "fp8" },
-  { pytorch = "Float4_e2m1fn_x2", bytes = 1 },
+  { name = "float4_e2m1fn_x2", pytorch = "Float4_e2m1fn_x2", written = { "c10::Float4_e2m1fn_x2" },
+    bytes = 1 }, -- of a pair, which traces count as one element
   { pytorch = "Byte", number = 0, written = { "unsigned char" }, bytes = 1,
     precision = "fp8" }, -- holds such codes
   { pytorch = "Char", number = 1, written = { "signed char" }, bytes = 1, precision = "int8" },

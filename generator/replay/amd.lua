@@ -111,7 +111,10 @@ end
 
 -- ---- running -------------------------------------------------------------------------------------------
 
-local makers = { gemm = gemm_command, convolution = convolution_command }
+-- It times the gradients of input and filter each for itself, with another output.
+local function no_command() return nil, "MIOpenDriver is not run for backward convolutions" end
+
+local makers = { gemm = gemm_command, convolution = convolution_command, convolution_backward = no_command }
 
 function amd.command(one) return makers[one.kind](one) end
 

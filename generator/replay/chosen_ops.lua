@@ -21,8 +21,8 @@ local chosen_ops = { field = "replay" }
 
 local SHARE = 0.99
 
--- The sheets' words for the families that are replayed; backward convolutions are not.
-local kinds = { gemm = "gemm", convolution = "conv" }
+-- The sheets' words for the families that are replayed.
+local kinds = { gemm = "gemm", convolution = "conv", convolution_backward = "conv" }
 
 -- ---- one rank ------------------------------------------------------------------------------------------
 
@@ -71,11 +71,13 @@ local function op_of(rank, selection, combos, combo, left_out, types)
     return nil
   end
   local one, reason = request.of(op, call, perf)
-  local cells = perf_model.cells(perf.params)
+  local cells, flops = perf_model.cells(perf.params), one and one.flops or perf.flops
+  local gradients = one and request.value(one, "gradients")
+  if gradients then cells[#cells + 1] = { name = "gradients", value = gradients } end
   local text = one and request.line(one, "") or table.concat(texts_of(cells), " ")
   local kernels = call.kernels()
   local type, is_converted = computed_in(one, kernels, types)
-  return { kind = kind, name = op.name, request = one, reason = reason, params = cells, flops = perf.flops,
+  return { kind = kind, name = op.name, request = one, reason = reason, params = cells, flops = flops,
     computed_in = type, is_converted = is_converted, is_amd = is_amd(kernels),
     key = op.name .. "\0" .. text }
 end
@@ -101,10 +103,6 @@ function chosen_ops.collect(rank)
   local types = types_of(info)
   for combo = 1, #combos.name do
     found[combo] = op_of(rank, selection, combos, combo, left_out, types)
-    local name = combos.name[combo]
-    if name == "aten::convolution_backward" then
-      leave_out(left_out, "it is not replayed", name, combos.count[combo])
-    end
   end
   local map, count, firsts = grouping.by(#combos.name, function(combo)
     return found[combo] and found[combo].key

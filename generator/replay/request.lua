@@ -1,7 +1,7 @@
 -- Requests to gentables-replay: an op of a trace, from its arguments, as a line (bench/replay/op.h).
 --
---   request.of(op, call, perf) -> { kind, fields = { { name, value }... }, notes = { text... } }
---     | nil, reason
+--   request.of(op, call, perf) -> { kind, fields = { { name, value }... }, notes = { text... }, flops (nil:
+--     those of `perf`) } | nil, reason
 --   request.line(one, id[, limits]) -> the line, without its newline
 --   request.saved(one, id[, threads]) -> the line with its notes, for a replay of this op alone;
 --     threads: of a call
@@ -10,6 +10,7 @@
 --   request.read(line) -> the request of such a line, its id | nil, reason
 --
 -- `op` is a row of families.lua, `call` its arguments, `perf` the result of perf_model.lua for them.
+local arguments = require "trace.ops.arguments"
 local element_types = require "lists.element_types"
 local python_literals = require "codec.python_literals"
 local sequences = require "base.sequences"
@@ -20,6 +21,8 @@ function request.type_named(name)
   local row = element_types.of_input(name)
   return row and row.name
 end
+
+local PAIRS = "float4_e2m1fn_x2" -- two elements in a byte
 
 local function type_of(call, index)
   local name = call.types and call.types[index + 1]
@@ -119,14 +122,19 @@ local function is_of(shape, x, y)
   return #shape == 2 and (shape[1] == x and shape[2] == y or shape[1] == y and shape[2] == x)
 end
 
+-- The elements of k that share a factor of one of these types.
+local small_blocks = { ["c10::Float8_e8m0fnu"] = 32, ["c10::Float8_e4m3fn"] = 16 }
+
 -- The elements of an operand that share a factor, for so many rows (A) or columns (B), k long, by the shape
 -- of its factors as PyTorch records it: "1x128", "128x128" (blocks of k may be padded to four) or, if factors
--- are of E8M0, "1x32", in whole tiles of 128 by 4; nil: none of these.
+-- are of E8M0 or E4M3, "1x32" or "1x16", in whole tiles of 128 by 4; nil: none of these.
 local function block_of(call, index, extent, k)
   local shape, blocks, type = shape_of(call, index), up(k, 128), call.types and call.types[index + 1]
-  if type == "c10::Float8_e8m0fnu" then
-    local tiled = up(extent, 128) * 128 * up(up(k, 32), 4) * 4
-    return (elements_of(call, index) == tiled or is_of(shape, extent, up(k, 32))) and "1x32" or nil
+  local small = small_blocks[type]
+  if small then
+    local tiled = up(extent, 128) * 128 * up(up(k, small), 4) * 4
+    local fits = elements_of(call, index) == tiled or is_of(shape, extent, up(k, small))
+    return fits and "1x" .. small or nil
   end
   if type and type ~= "float" then return nil end
   if is_of(shape, extent, blocks) then return "1x128" end
@@ -227,6 +235,15 @@ end
 
 local function is_empty(sizes) return sequences.any(sizes, function(extent) return extent == 0 end) end
 
+-- Traces count pairs of 4 bits as one element: makes the numbers those of elements. false: the pairs are not
+-- along K.
+local function spread_pairs(size, a, b)
+  if a.transposed or not b.transposed then return false end
+  size.k = 2 * size.k
+  for _, one in ipairs { a, b } do one.leading, one.batch = 2 * one.leading, 2 * one.batch end
+  return true
+end
+
 local function gemm(op, call, perf)
   if op.transposed_a then return nil, "the layouts of Transformer Engine's products are not replayed" end
   local dtype, why = type_of_both(op, call)
@@ -237,6 +254,8 @@ local function gemm(op, call, perf)
     return nil, "an empty product cannot be timed"
   end
   local a, b = matrix(call, op.a, "A", notes), matrix(call, op.b, "B", notes)
+  local is_paired = dtype == PAIRS
+  if is_paired and not spread_pairs(size, a, b) then return nil, "pairs of 4 bits are not along K" end
   if op.has_activation then notes[#notes + 1] = "the activation is left out" end
   local alpha, beta = factors(op, call, notes)
   local addend = is_given(call, op.row) and "row" or addend_of(op, call, size, notes)
@@ -249,7 +268,8 @@ local function gemm(op, call, perf)
     if not scaled then return nil, reason end
     table.move(scaled, 1, #scaled, #fields + 1, fields)
   end
-  return { kind = "gemm", fields = fields, notes = list_of(notes) }
+  return { kind = "gemm", fields = fields, notes = list_of(notes),
+    flops = is_paired and 2 * perf.flops or nil }
 end
 
 -- ---- convolutions --------------------------------------------------------------------------------------
@@ -264,6 +284,13 @@ local function lies_in_order(shape, strides, order)
     step = step * shape[index]
   end
   return true
+end
+
+-- Whether a tensor is laid out in the same way with its channels first and last.
+local function fits_both(shape)
+  local elements = 1
+  for i = 3, #shape do elements = elements * shape[i] end
+  return shape[2] == 1 or elements == 1
 end
 
 -- Whether the channels of a tensor are its innermost dimension.
@@ -287,11 +314,11 @@ local function joined(list, from) return table.concat(list, ",", from or 1) end
 
 local function as_integers(list) return sequences.map(list, math.tointeger) end
 
-local function convolution(op, call, perf)
+-- The fields that both directions have, without the layout of the input; nil, reason if there are none.
+local function sizes_of_convolution(op, call, at)
   local dtype, why = type_of(call, op.input)
   if not dtype then return nil, why end
   if type_of(call, op.input + 1) ~= dtype then return nil, "input and filter are of different types" end
-  local at, notes = parameters(perf), {}
   local input, filter, transposed = at.input_shape, at.filter_shape, at.transposed_conv
   if is_empty(input) or is_empty(filter) then return nil, "an empty convolution cannot be timed" end
   local groups = math.tointeger(at.groups)
@@ -301,17 +328,85 @@ local function convolution(op, call, perf)
   for _, name in ipairs { "stride", "padding", "dilation", "output_padding" } do
     fields[#fields + 1] = { name, joined(as_integers(at[name])) }
   end
-  local function add(name, value) fields[#fields + 1] = { name, flag(value) } end
-  add("transposed", transposed)
-  add("bias", at.bias)
-  add("input_channels_last", channels_last(input, at.input_stride, "the input", notes))
-  add("filter_channels_last", channels_last(filter, at.weight_stride, "the filter", notes))
+  fields[#fields + 1] = { "transposed", flag(transposed) }
+  return fields
+end
+
+local function add_layouts(fields, at, notes)
+  local last = channels_last(at.input_shape, at.input_stride, "the input", notes)
+  fields[#fields + 1] = { "input_channels_last", flag(last) }
+  fields[#fields + 1] = { "filter_channels_last",
+    flag(channels_last(at.filter_shape, at.weight_stride, "the filter", notes)) }
+  return last
+end
+
+local function convolution(op, call, perf)
+  local at, notes = parameters(perf), {}
+  local fields, why = sizes_of_convolution(op, call, at)
+  if not fields then return nil, why end
+  fields[#fields + 1] = { "bias", flag(at.bias) }
+  add_layouts(fields, at, notes)
   return { kind = "convolution", fields = fields, notes = list_of(notes) }
+end
+
+-- ---- backward convolutions -----------------------------------------------------------------------------
+
+local GRADIENTS = { "input", "filter", "bias" } -- in the order of output_mask
+
+-- The names of the gradients that the call computes; nil, reason if that is unknown or none is computed.
+local function gradients_of(op, call)
+  local mask = arguments.given(call, op.input + 9)
+  if type(mask) ~= "table" or #mask ~= #GRADIENTS then
+    return nil, "the trace does not show which gradients were computed (output_mask)"
+  end
+  local names = {}
+  for i, name in ipairs(GRADIENTS) do
+    if mask[i] == true then names[#names + 1] = name end
+  end
+  if #names == 0 then return nil, "no gradient was computed" end
+  return names
+end
+
+-- Adds a note if the gradient of the result, argument 0, is not laid out as the input.
+local function note_layout(call, shape, is_last, notes)
+  local strides, own = strides_of(call, 0), {}
+  local other = channels_last(shape, strides, "the gradient of the result", own)
+  if #own == 0 and strides and other ~= is_last and not fits_both(shape) then
+    own[1] = "the gradient of the result is laid out unlike the input: copied first; the copy is not timed"
+  end
+  notes[#notes + 1], notes.strides = own[1], notes.strides or own.strides
+end
+
+-- FLOPs of the gradients of input and filter each, and of the bias.
+local function flops_of_gradients(names, at, result)
+  local reads = arguments.product(at.transposed_conv and at.input_shape or result)
+  local total = 0
+  for _, name in ipairs(names) do
+    total = total + (name == "bias" and arguments.product(result)
+      or 2 * reads * arguments.product(at.filter_shape, 2))
+  end
+  return total
+end
+
+local function convolution_backward(op, call, perf)
+  local at, notes = parameters(perf), {}
+  local fields, why = sizes_of_convolution(op, call, at)
+  if not fields then return nil, why end
+  local gradients
+  gradients, why = gradients_of(op, call)
+  if not gradients then return nil, why end
+  local result = shape_of(call, 0)
+  if #result ~= #at.input_shape then return nil, "the gradient of the result has no shape" end
+  if type_of(call, 0) ~= fields[1][2] then return nil, "input and gradient are of different types" end
+  fields[#fields + 1] = { "gradients", table.concat(gradients, ",") }
+  note_layout(call, result, add_layouts(fields, at, notes), notes)
+  return { kind = "convolution_backward", fields = fields, notes = list_of(notes),
+    flops = flops_of_gradients(gradients, at, result) }
 end
 
 -- ---- lines ---------------------------------------------------------------------------------------------
 
-local makers = { gemm = gemm, convolution = convolution }
+local makers = { gemm = gemm, convolution = convolution, convolution_backward = convolution_backward }
 
 function request.of(op, call, perf) return makers[op.family](op, call, perf) end
 
@@ -340,7 +435,7 @@ function request.value(one, name)
 end
 
 function request.read(line)
-  local kind = line:match("^(%l+) ")
+  local kind = line:match("^([%l_]+) ")
   if not makers[kind] then return nil, "it begins with neither gemm nor convolution" end
   local one, id = { kind = kind, fields = {}, notes = {} }, nil
   local words, note = line:match("^(.-) note=(.*)$")

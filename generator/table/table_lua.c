@@ -21,6 +21,7 @@
 //   predicted =, low_us =, high_us = }, or nil if the cell is unmeasured.
 // - table:find{ world_size =, ... } gives the same, by the cell's own values (nodes: by default 1); with
 //   old_loss and new_loss, the expected losses of the choices of the tables that select judged.
+// - table:tally(block [, fusion]): see table_tally.c.
 // - table:left_out() gives { loopback = rows, strategies = { NAME = rows } } that did not compete.
 #include <lauxlib.h>
 #include <lua.h>
@@ -82,8 +83,7 @@ static int lua_blocks(lua_State *lua) {
     return 1;
 }
 
-// The argument as an index among `count`, from 0.
-static size_t check_index(lua_State *lua, int argument, size_t count) {
+size_t table_lua_index(lua_State *lua, int argument, size_t count) {
     lua_Integer index = luaL_checkinteger(lua, argument);
     luaL_argcheck(lua, index >= 1 && (size_t)index <= count, argument, "no such index in the table");
     return (size_t)index - 1;
@@ -92,9 +92,9 @@ static size_t check_index(lua_State *lua, int argument, size_t count) {
 // The row of cells that arguments 2 to 4 (block, fusion, hidden) name.
 static const struct cell *check_row(lua_State *lua, const struct table *table,
                                     const struct grid_block **block) {
-    *block = &table->grid.blocks[check_index(lua, 2, table->grid.block_count)];
-    size_t fusion = check_index(lua, 3, (*block)->fusion_count);
-    size_t hidden = check_index(lua, 4, (*block)->hidden_sizes.count);
+    *block = &table->grid.blocks[table_lua_index(lua, 2, table->grid.block_count)];
+    size_t fusion = table_lua_index(lua, 3, (*block)->fusion_count);
+    size_t hidden = table_lua_index(lua, 4, (*block)->hidden_sizes.count);
     size_t row = fusion * (*block)->hidden_sizes.count + hidden;
     return &table->cells[(*block)->first_cell + row * (*block)->num_tokens.count];
 }
@@ -187,7 +187,7 @@ static int lua_segments(lua_State *lua) {
 static int lua_cell(lua_State *lua) {
     const struct grid_block *block;
     const struct cell *cells = check_row(lua, table_lua_check(lua, 1), &block);
-    return push_cell(lua, &cells[check_index(lua, 5, block->num_tokens.count)], lists_of(lua));
+    return push_cell(lua, &cells[table_lua_index(lua, 5, block->num_tokens.count)], lists_of(lua));
 }
 
 static int lua_find(lua_State *lua) {
@@ -274,11 +274,17 @@ static int lua_free(lua_State *lua) {
 
 struct table **table_lua_push(lua_State *lua) {
     static const luaL_Reg methods[] = {
-        {"text", lua_text},       {"blocks", lua_blocks},
-        {"winners", lua_winners}, {"cell", lua_cell},
-        {"find", lua_find},       {"left_out", lua_left_out},
-        {"changes", lua_changes}, {"segments", lua_segments},
-        {"__gc", lua_free},       {NULL, NULL},
+        {"text", lua_text},
+        {"blocks", lua_blocks},
+        {"winners", lua_winners},
+        {"cell", lua_cell},
+        {"find", lua_find},
+        {"left_out", lua_left_out},
+        {"changes", lua_changes},
+        {"segments", lua_segments},
+        {"tally", table_lua_tally},
+        {"__gc", lua_free},
+        {NULL, NULL},
     };
     struct table **table = lua_newuserdatauv(lua, sizeof(struct table *), 0);
     *table = NULL;

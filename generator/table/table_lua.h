@@ -12,4 +12,10 @@ struct table *table_lua_check(lua_State *lua, int index);
 // Pushes a userdata with a pointer to a table, at first NULL; Lua frees the table.
 struct table **table_lua_push(lua_State *lua);
 
+// Argument `argument`, an index from 1 to `count`, as one from 0; raises a Lua error if it is none.
+size_t table_lua_index(lua_State *lua, int argument, size_t count);
+
+// A method of tables; see table_tally.c.
+int table_lua_tally(lua_State *lua);
+
 #endif

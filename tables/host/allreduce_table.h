@@ -80,59 +80,59 @@ static const struct gentables_host_block gentables_host_blocks[12] = {
     }},
     /* TP 2, NONE */
     {{1717, 3434, 5792}, {
-        {{45, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 0.968 % 0.16 3.66 % derived; TWOSHOT 7.73 % 1.00 0.897 % derived */
-        {{11, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 5.99 % 1.00 1.13 % derived; TWOSHOT 3.78 % 0.82 2.46 % derived */
-        {{5, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 10.8 % 1.00 0.123 % derived; TWOSHOT -0.0297 % 0.01 4.01 % derived */
-        {{5, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 2.29 % 0.82 2.44 % derived; TWOSHOT 6.99 % 0.99 0.439 % derived; unmeasured, MPI */
+        {{22, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 5.19 % 0.99 1.13 % derived; TWOSHOT 0.767 % 0.61 3.08 % derived */
+        {{11, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 3.67 % 1.00 1.09 % derived; TWOSHOT 1.63 % 0.92 2.12 % derived */
+        {{11, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 0.868 % 0.90 2.22 % derived; TWOSHOT 1.93 % 0.76 4.55 % derived */
+        {{5, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 5.05 % 0.99 1.05 % derived; TWOSHOT 2.28 % 0.68 5.08 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM */
     {{1717, 3434, 5792}, {
-        {{181, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 3.71 % 0.99 1.43 % derived; TWOSHOT_DIVIDED 1.75 % 0.97 1.74 % derived */
-        {{181, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 2.3 % 1.00 1.34 % derived; TWOSHOT_DIVIDED 1.82 % 0.99 1.29 % derived */
-        {{181, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 1.73 % 1.00 1.14 % derived; TWOSHOT_DIVIDED 3.96 % 1.00 0.944 % derived */
-        {{45, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 1.24 % 0.98 1.75 % derived; TWOSHOT_DIVIDED 1.15 % 0.97 1.67 % derived; unmeasured, MPI */
+        {{5, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 10.9 % 0.81 2.5 % derived; TWOSHOT_DIVIDED 8.33 % 0.29 3.27 % derived */
+        {{2, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 4.69 % 0.85 2.36 %; TWOSHOT_DIVIDED 9.33 % 0.99 1.61 % derived */
+        {{1, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 72.8 % 1.00 0 %; TWOSHOT_DIVIDED 5.99 % 1.00 1.16 % derived */
+        {{1, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 54.9 % 1.00 0 %; TWOSHOT_DIVIDED 8.42 % 0.99 0.282 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{1717, 3434, 5792}, {
-        {{22, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 3.47 % 0.39 3.2 % derived; TWOSHOT_DIVIDED 8.64 % 1.00 0.831 % derived */
-        {{11, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 1.12 % 0.15 3.42 % derived; TWOSHOT_DIVIDED 9.79 % 1.00 0.299 % derived */
-        {{5, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 10.5 % 1.00 1.11 % derived; TWOSHOT_DIVIDED 6.72 % 1.00 0.635 % derived */
-        {{2, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 27.7 % 1.00 0 %; TWOSHOT_DIVIDED 1.04 % 0.00 4.6 % derived; unmeasured, MPI */
+        {{1, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 61.9 % 1.00 0 %; TWOSHOT_DIVIDED 5.61 % 0.85 3.22 % derived */
+        {{1, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 59.4 % 1.00 0 %; TWOSHOT_DIVIDED 17.4 % 1.00 0.138 % */
+        {{1, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 52.4 % 1.00 0 %; TWOSHOT_DIVIDED 25.3 % 1.00 0 % */
+        {{1, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 39.4 % 1.00 0 %; TWOSHOT_DIVIDED 27.9 % 1.00 0 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{1717, 3434, 5792}, {
-        {{22, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 3.29 % 0.57 2.91 % derived; TWOSHOT_DIVIDED 5.85 % 1.00 0.676 % derived */
-        {{5, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 21.7 % 1.00 0.209 % derived; TWOSHOT_DIVIDED 0.5 % 0.27 3.24 % derived */
-        {{5, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 8.85 % 1.00 1.18 % derived; TWOSHOT_DIVIDED 5.33 % 1.00 0.452 % derived */
-        {{5, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 0.0692 % 0.04 4.67 %; TWOSHOT_DIVIDED 9.33 % 1.00 0.0801 % derived; unmeasured, MPI */
+        {{1, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 52.5 % 0.99 0 %; TWOSHOT_DIVIDED 9.41 % 0.94 2.14 % derived */
+        {{1, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 49.7 % 1.00 0 %; TWOSHOT_DIVIDED 18.5 % 0.99 0 % derived */
+        {{1, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 43.6 % 1.00 0 %; TWOSHOT_DIVIDED 26.4 % 1.00 0 % */
+        {{1, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 31.1 % 0.99 0.257 %; TWOSHOT_DIVIDED 31.1 % 0.99 0 % derived; unmeasured, MPI */
     }},
     /* TP 4, NONE */
     {{1717, 3434, 5792}, {
-        {{90, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 6.26 % 0.20 4.73 % derived; TWOSHOT 8.09 % 0.92 2.38 % derived */
-        {{22, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 17.7 % 0.97 0.409 % derived; TWOSHOT 0.426 % 0.00 7.85 % derived */
-        {{22, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 5.25 % 0.36 4.08 % derived; TWOSHOT 9.71 % 0.82 10.3 % derived */
-        {{11, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 7.9 % 0.57 3.73 % derived; TWOSHOT 10.4 % 0.81 10.7 % derived; unmeasured, MPI */
+        {{90, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 11.9 % 0.93 2.08 % derived; TWOSHOT 5.96 % 0.47 3.98 % derived */
+        {{45, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 6.19 % 0.69 2.87 % derived; TWOSHOT 12.5 % 0.95 1.11 % derived */
+        {{22, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 10.5 % 0.97 1.19 % derived; TWOSHOT 7.32 % 0.93 2.1 % derived */
+        {{11, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 12.6 % 0.97 1.04 % derived; TWOSHOT 6.18 % 0.80 2.89 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM */
     {{1717, 3434, 5792}, {
-        {{45, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 1.71 % 0.00 8.41 % derived; TWOSHOT_DIVIDED 16.1 % 0.97 0.931 % derived */
-        {{11, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 17.4 % 0.97 1.37 % derived; TWOSHOT_DIVIDED 7.68 % 0.20 3.78 % derived */
-        {{5, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 21.9 % 0.97 0.421 % derived; TWOSHOT_DIVIDED 0.401 % 0.00 5.94 % derived */
-        {{5, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 0.912 % 0.01 7.41 % derived; TWOSHOT_DIVIDED 14.7 % 0.95 1.32 % derived; unmeasured, MPI */
+        {{45, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 4.26 % 0.00 6.02 % derived; TWOSHOT_DIVIDED 19.8 % 0.97 1.23 % derived */
+        {{11, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 22.1 % 0.97 0.346 % derived; TWOSHOT_DIVIDED 3.28 % 0.02 4.84 % derived */
+        {{11, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 4.9 % 0.28 3.48 % derived; TWOSHOT_DIVIDED 18.2 % 0.97 0.452 % derived */
+        {{5, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 9.56 % 0.67 2.94 %; TWOSHOT_DIVIDED 14.3 % 0.97 0.914 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{1717, 3434, 5792}, {
-        {{22, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 12.6 % 0.08 3.96 % derived; TWOSHOT_DIVIDED 15.5 % 0.50 3.38 % derived */
-        {{11, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 3.89 % 0.00 5.61 % derived; TWOSHOT_DIVIDED 26 % 0.97 0.598 % derived */
-        {{5, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 11.4 % 0.69 2.7 % derived; TWOSHOT_DIVIDED 17.5 % 0.97 0.667 % derived */
-        {{2, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 207 % 1.00 0 %; TWOSHOT_DIVIDED 15.4 % 0.97 1.49 % derived; unmeasured, MPI */
+        {{22, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 8.74 % 0.00 4.83 % derived; TWOSHOT_DIVIDED 19.7 % 0.91 2.22 % derived */
+        {{11, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 1.72 % 0.00 6.59 %; TWOSHOT_DIVIDED 28.1 % 0.97 0.525 % derived */
+        {{5, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 11.6 % 0.92 2.15 %; TWOSHOT_DIVIDED 17.3 % 0.97 0.863 % derived */
+        {{2, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 157 % 1.00 0 %; TWOSHOT_DIVIDED 12.3 % 0.88 2.3 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{1717, 3434, 5792}, {
-        {{22, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 6.7 % 0.00 6.61 % derived; TWOSHOT_DIVIDED 22.5 % 0.94 2.01 % derived */
-        {{5, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 23.4 % 0.97 0.502 % derived; TWOSHOT_DIVIDED 2.97 % 0.00 6.86 % derived */
-        {{5, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 4.81 % 0.02 5.1 % derived; TWOSHOT_DIVIDED 24.9 % 0.97 0.134 % derived */
-        {{2, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 128 % 1.00 0.453 %; TWOSHOT_DIVIDED 23.3 % 0.97 0.791 % derived; unmeasured, MPI */
+        {{22, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 1.11 % 0.00 7.86 % derived; TWOSHOT_DIVIDED 25.4 % 0.97 1.09 % derived */
+        {{5, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 20.6 % 1.00 0.568 %; TWOSHOT_DIVIDED 6.08 % 0.01 4.39 % derived */
+        {{5, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 3.52 % 0.02 4.58 %; TWOSHOT_DIVIDED 25 % 0.97 0.101 % derived */
+        {{2, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 104 % 1.00 0 %; TWOSHOT_DIVIDED 19.6 % 0.97 0.846 % derived; unmeasured, MPI */
     }},
 };
 

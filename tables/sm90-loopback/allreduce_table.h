@@ -81,18 +81,18 @@ static const struct gentables_sm90_loopback_block gentables_sm90_loopback_blocks
     }},
     /* TP 2, NONE */
     {{5792}, {
-        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.37 % 0.00 4.88 % derived; TWOSHOT_NATIVE -0.005 % 0.96 1.97 % derived */
-        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.362 % 0.00 5.34 % derived; TWOSHOT_NATIVE -0.158 % 1.00 1.45 % derived */
+        {{362, 2896, 2147483647}, {0, 2, 1}}, /* 4096: ONESHOT 0.175 % 0.00 4.92 % derived; TWOSHOT_NATIVE 0.374 % 0.99 1.7 % derived; TWOSHOT 0.499 % 1.00 0.531 % */
+        {{181, 1448, 2147483647}, {0, 2, 1}}, /* 8192: ONESHOT 0.262 % 0.00 4.89 % derived; TWOSHOT_NATIVE 0.432 % 1.00 1.41 % derived; TWOSHOT 0.694 % 1.00 0.566 % derived */
     }},
     /* TP 2, RESIDUAL_RMS_NORM */
     {{5792}, {
-        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.171 % 0.00 4.72 % derived; TWOSHOT_NATIVE 0.897 % 0.99 1.6 % derived */
-        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.206 % 0.00 5.75 % derived; TWOSHOT_NATIVE 0.863 % 1.00 1.14 % derived */
+        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.179 % 0.00 6.79 % derived; TWOSHOT_NATIVE 1.06 % 1.00 1.16 % derived */
+        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.274 % 0.00 6.73 % derived; TWOSHOT_NATIVE 0.738 % 1.00 0.813 % derived */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{5792}, {
-        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.325 % 0.00 4.52 % derived; TWOSHOT_NATIVE 0.876 % 0.99 1.78 % derived */
-        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.278 % 0.00 5.55 % derived; TWOSHOT_NATIVE 0.652 % 1.00 1.25 % derived */
+        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.215 % 0.00 6.41 % derived; TWOSHOT_NATIVE 0.667 % 1.00 1.32 % derived */
+        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.301 % 0.00 6.36 % derived; TWOSHOT_NATIVE 0.398 % 1.00 0.987 % derived */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{2147483647}, {
@@ -100,18 +100,18 @@ static const struct gentables_sm90_loopback_block gentables_sm90_loopback_blocks
     }},
     /* TP 4, NONE */
     {{5792}, {
-        {{45, 2147483647, 2147483647}, {0, 1}}, /* 4096: ONESHOT 0.945 % 1.00 0.338 % derived; TWOSHOT 0.113 % 0.00 10.4 % derived */
-        {{45, 2147483647, 2147483647}, {0, 1}}, /* 8192: ONESHOT 1.06 % 0.00 10.8 %; TWOSHOT 0.162 % 0.98 1.64 % derived */
+        {{45, 2147483647, 2147483647}, {0, 1}}, /* 4096: ONESHOT 0.86 % 1.00 0.431 % derived; TWOSHOT 0.0308 % 0.00 9.59 % derived */
+        {{45, 2147483647, 2147483647}, {0, 1}}, /* 8192: ONESHOT 0.901 % 0.00 12 %; TWOSHOT 0.0504 % 0.98 1.66 % derived */
     }},
     /* TP 4, RESIDUAL_RMS_NORM */
     {{5792}, {
-        {{90, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.455 % 0.47 2.59 % derived; TWOSHOT_NATIVE 0.268 % 0.64 2.65 % derived */
-        {{45, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.681 % 1.00 1.28 % derived; TWOSHOT_NATIVE 0.305 % 0.00 5.01 % derived */
+        {{90, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.439 % 0.01 3.84 % derived; TWOSHOT_NATIVE 0.336 % 0.99 1.71 % derived */
+        {{45, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.631 % 1.00 1.33 %; TWOSHOT_NATIVE 0.341 % 0.19 3.22 % derived */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{5792}, {
-        {{90, 2896, 2147483647}, {0, 1, 2}}, /* 4096: ONESHOT 0.382 % 0.86 2.15 % derived; TWOSHOT 0.253 % 0.16 3.61 % derived; TWOSHOT_NATIVE -0.182 % 1.00 1.03 % */
-        {{45, 1448, 2896}, {0, 1, 2, 1}}, /* 8192: ONESHOT 0.561 % 1.00 1.17 % derived; TWOSHOT 0.256 % 0.00 6.34 % derived; TWOSHOT_NATIVE -0.213 % 1.00 1.25 % derived; TWOSHOT 0.293 % 1.00 0.693 % */
+        {{90, 2896, 2147483647}, {0, 1, 2}}, /* 4096: ONESHOT 0.468 % 0.69 2.45 % derived; TWOSHOT -0.109 % 0.64 2.58 % derived; TWOSHOT_NATIVE 0.284 % 1.00 0.682 % */
+        {{45, 1448, 2896}, {0, 1, 2, 1}}, /* 8192: ONESHOT 0.433 % 1.00 1.06 % derived; TWOSHOT -0.1 % 0.00 5.28 % derived; TWOSHOT_NATIVE 0.175 % 1.00 0.909 % derived; TWOSHOT -0.163 % 1.00 0.983 % */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{2147483647}, {
@@ -119,18 +119,18 @@ static const struct gentables_sm90_loopback_block gentables_sm90_loopback_blocks
     }},
     /* TP 8, NONE */
     {{5792}, {
-        {{22, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 1.9 % 0.65 2.53 % derived; TWOSHOT_NATIVE -0.202 % 0.26 3.55 % derived */
-        {{11, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 2.3 % 0.93 2.04 %; TWOSHOT_NATIVE -0.23 % 0.15 3.65 % derived */
+        {{22, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 2.11 % 0.23 3.14 % derived; TWOSHOT_NATIVE -0.166 % 0.42 3.17 % derived */
+        {{11, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 2.2 % 0.52 3.01 %; TWOSHOT_NATIVE -0.225 % 0.54 2.7 % derived */
     }},
     /* TP 8, RESIDUAL_RMS_NORM */
     {{5792}, {
-        {{45, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.941 % 0.00 9.95 %; TWOSHOT_NATIVE 0.625 % 0.99 1.32 % derived */
-        {{22, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 1.2 % 0.00 8.64 %; TWOSHOT_NATIVE 0.627 % 0.99 1.3 % derived */
+        {{45, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 1.11 % 0.00 9.74 % derived; TWOSHOT_NATIVE 0.488 % 0.99 1.33 % derived */
+        {{22, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 1.54 % 0.00 8.97 %; TWOSHOT_NATIVE 0.453 % 0.99 1.31 % derived */
     }},
     /* TP 8, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{5792}, {
-        {{45, 2147483647, 2147483647}, {0, 1}}, /* 4096: ONESHOT 0.864 % 0.00 9.51 %; TWOSHOT 0.334 % 0.97 1.76 % derived */
-        {{22, 45, 2147483647}, {0, 2, 1}}, /* 8192: ONESHOT 1.23 % 1.00 0.188 %; TWOSHOT_NATIVE -0.214 % 0.55 2.49 %; TWOSHOT 0.312 % 0.97 1.74 % derived */
+        {{45, 2147483647, 2147483647}, {0, 1}}, /* 4096: ONESHOT 1.15 % 0.00 10.3 % derived; TWOSHOT 0.293 % 0.97 1.76 % derived */
+        {{22, 2147483647, 2147483647}, {0, 1}}, /* 8192: ONESHOT 1.54 % 0.00 9.32 %; TWOSHOT 0.261 % 0.97 1.75 % derived */
     }},
     /* TP 8, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{2147483647}, {

@@ -7,6 +7,8 @@
 //   load_ms=20               the first product takes so much longer, because its kernel is loaded
 //   refuses, no_start        no product is supported; the library does not start
 //   illegal=13               a result with 13 columns breaks the GPU
+//   sm=100                   the SM version; default 90
+//   scale_order=1            scales are read in a wrong order
 #include <cublasLt.h>
 #include <math.h>
 #include <stdbool.h>
@@ -26,7 +28,7 @@ void stand_in_store(int bytes, int is_brain, void *array, size_t index, double v
 
 // Modes of scales, by the numbers of cublasLtMatmulMatrixScale_t; version 12.8 has names for the first ones
 // only.
-enum { SCALAR = 0, SMALL = 2, OUTER = 3, VECTOR = 4, SQUARE = 5 };
+enum { SCALAR = 0, SMALLEST = 1, SMALL = 2, OUTER = 3, VECTOR = 4, SQUARE = 5 };
 
 struct layout {
     cudaDataType type;
@@ -162,16 +164,21 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t o
                : CUBLAS_STATUS_INVALID_VALUE;
 }
 
-// Blocks of 128 are supported on SM 9.0, but not 128 x 128 for both operands; blocks of 32 from SM 10.0 on.
+// Blocks of 128 are supported on SM 9.0, but not 128 x 128 for both operands; those of 16 and of 32 from
+// SM 10.0 on.
 static bool takes_scales(const struct product *product) {
     int a = product->a_mode, b = product->b_mode, sm = stand_in_number("sm", 0, 90);
     if (a == SCALAR || a == OUTER) return a == b;
-    if (a == SMALL) return a == b && sm >= 100;
+    if (a == SMALL || a == SMALLEST) return a == b && sm >= 100;
     return sm == 90 && (a == VECTOR || (a == SQUARE && b != SQUARE)) && (b == VECTOR || b == SQUARE);
 }
 
 static bool has_8_bits(cudaDataType type) {
     return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
+
+static bool has_4_bits(cudaDataType type) {
+    return type == CUDA_R_4F_E2M1;
 }
 
 // The table of types of products of 8 bits. One of the operands has to be E4M3. If the result has 8 bits, C
@@ -195,19 +202,24 @@ static bool takes_types_of_8_bits(const struct product *product, cudaDataType a,
 static bool takes_types(const struct product *product, cudaDataType a, cudaDataType b, cudaDataType c,
                         cudaDataType d) {
     bool has_scales = product->a_scales != NULL || product->b_scales != NULL;
+    bool is_wide = c == CUDA_R_16BF || c == CUDA_R_16F || c == CUDA_R_32F;
+    if (has_4_bits(a) || has_4_bits(b))
+        return a == b && product->a_mode == SMALLEST && c == d && is_wide && product->d_scales == NULL;
+    if (product->a_mode == SMALLEST) return false;
     if (product->d_scales != NULL && !has_8_bits(d)) return false;
     if (has_8_bits(d) && (product->a_mode != SCALAR || product->b_mode != SCALAR)) return false;
     if (has_8_bits(a) || has_8_bits(b) || has_8_bits(d)) return takes_types_of_8_bits(product, a, b, c, d);
     return !has_scales && c == d && (product->epilogue != CUBLASLT_EPILOGUE_BIAS || product->bias_type == d);
 }
 
+// Of one element; of two that share a byte.
 static int64_t bytes_of(cudaDataType type) {
-    return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : has_8_bits(type) ? 1 : 2;
+    return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : has_8_bits(type) || has_4_bits(type) ? 1 : 2;
 }
 
-// In products of 8 bits each column begins at a multiple of 16 bytes.
+// In products of 8 and 4 bits each column begins at a multiple of 16 bytes.
 static bool has_columns_of_16_bytes(const struct layout *layout) {
-    return layout->leading * bytes_of(layout->type) % 16 == 0;
+    return layout->leading * bytes_of(layout->type) % (has_4_bits(layout->type) ? 32 : 16) == 0;
 }
 
 // Products of 8 bits are supported with only the first operand transposed, as in the real library.
@@ -230,7 +242,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     *count = 0;
     if (stand_in_number("refuses", 0, 0) != 0 || !takes_scales(product) ||
         !takes_types(product, layouts[0]->type, layouts[1]->type, layouts[2]->type, layouts[3]->type) ||
-        (has_8_bits(layouts[0]->type) && !has_form))
+        ((has_8_bits(layouts[0]->type) || has_4_bits(layouts[0]->type)) && !has_form))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     for (int i = 0; i < most && (i == 0 || stand_in_number("algorithms_us", i, -1) >= 0); i++) {
         memset(&results[i], 0, sizeof results[i]);
@@ -261,6 +273,7 @@ static enum data_type type_of(cudaDataType_t type) {
            : type == CUDA_R_16F     ? FLOAT16
            : type == CUDA_R_8F_E4M3 ? FLOAT8_E4M3FN
            : type == CUDA_R_8F_E5M2 ? FLOAT8_E5M2
+           : type == CUDA_R_4F_E2M1 ? FLOAT4_E2M1FN_X2
                                     : FLOAT32;
 }
 
@@ -342,15 +355,19 @@ static int64_t ratio_up(int64_t a, int64_t b) {
 static double scale_at(int32_t mode, const void *scales, int64_t rows, int64_t length, int64_t row,
                        int64_t k) {
     const float *factors = scales;
-    int64_t blocks = ratio_up(length, 128), tiles = ratio_up(ratio_up(length, 32), 4), block = k / 32;
+    const uint8_t *codes = scales;
+    bool is_wrong = stand_in_number("scale_order", 0, 0) != 0;
+    int64_t blocks = ratio_up(length, 128), each = mode == SMALL ? 32 : 16, block = k / each;
+    int64_t tiles = ratio_up(ratio_up(length, each), 4), square = ratio_up(blocks, 4) * 4;
+    int64_t place = (row / 128 * tiles + block / 4) * 512 + row % 32 * 16 + row % 128 / 32 * 4 + block % 4;
+    if (is_wrong) place = row * tiles * 4 + block; // row after row
     switch (mode) {
-    case OUTER: return (double)factors[row];
-    case VECTOR: return (double)factors[k / 128 * rows + row];
-    case SQUARE: return (double)factors[row / 128 * ratio_up(blocks, 4) * 4 + k / 128];
-    case SMALL:
-        return ldexp(1, ((const uint8_t *)scales)[(row / 128 * tiles + block / 4) * 512 + row % 32 * 16 +
-                                                  row % 128 / 32 * 4 + block % 4] -
-                            127);
+    case OUTER: return (double)factors[is_wrong ? rows - 1 - row : row];
+    case VECTOR: return (double)factors[is_wrong ? row * blocks + k / 128 : k / 128 * rows + row];
+    case SQUARE:
+        return (double)factors[is_wrong ? row / 128 * blocks + k / 128 : row / 128 * square + k / 128];
+    case SMALL: return ldexp(1, codes[place] - 127);
+    case SMALLEST: return value_at(CUDA_R_8F_E4M3, codes, place);
     default: return (double)factors[0];
     }
 }

@@ -3,9 +3,11 @@
 //
 //   algorithms_us=50,20,80   the time of each engine, and their number
 //   wrong=1 near=2           engine 1 has a result that is wrong by one; those of engine 2 are off by 0.01
+//   wrong_bias=1             the gradient of a bias is wrong by one
 //   notes=1,32               bits of the numerical notes of each engine
 //   fallback=1               in mode fallback there is one engine, with the global index 70
 //   refuses, no_engine       no graph is supported; no engine is found
+#include <cudnn_cnn.h>
 #include <cudnn_graph.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -229,12 +231,20 @@ static bool next(const struct array *at, int64_t index[]) {
     return false;
 }
 
+// What an operation computes.
+enum direction { FORWARD, BACKWARD_DATA, BACKWARD_FILTER, DIRECTIONS };
+
 struct task {
-    struct array input, filter, output, bias;
-    int64_t padding[3], stride[3], dilation[3];
-    bool is_transposed, has_bias;
+    struct array input, filter, output, bias; // of BACKWARD_FILTER the filter is computed
+    int64_t padding[3], after[3], stride[3], dilation[3];
+    enum direction direction;
+    bool has_bias;
     int engine;
 };
+
+static struct array *result_of(struct task *at) {
+    return at->direction == BACKWARD_FILTER ? &at->filter : &at->output;
+}
 
 // An attribute with a value for each spatial dimension, extended to three dimensions.
 static void read_spatial(const struct descriptor *steps, cudnnBackendAttributeName_t name, int64_t otherwise,
@@ -245,11 +255,11 @@ static void read_spatial(const struct descriptor *steps, cudnnBackendAttributeNa
 }
 
 // Adds up the products of elements and filter taps, in doubles. A transposed convolution goes the other way:
-// from the small side to the large one.
+// from the small side to the large one. The gradient of the filter meets both sides.
 static void meet(const struct task *at, double sums[]) {
-    const struct array *small =
-        at->is_transposed ? &at->input : &at->output; // a plain convolution reads the large side
-    const struct array *large = at->is_transposed ? &at->output : &at->input;
+    bool is_transposed = at->direction == BACKWARD_DATA; // a plain convolution reads the large side
+    const struct array *small = is_transposed ? &at->input : &at->output;
+    const struct array *large = is_transposed ? &at->output : &at->input;
     int64_t groups = large->size[1] / at->filter.size[1], each = small->size[1] / groups;
     int64_t index[MOST_DIMENSIONS] = {0};
     do {
@@ -265,11 +275,12 @@ static void meet(const struct task *at, double sums[]) {
                 is_inside = is_inside && other[2 + i] >= 0 && other[2 + i] < large->size[2 + i];
             }
             if (!is_inside) continue;
-            double weight = value_at(&at->filter, filter);
-            if (at->is_transposed)
-                sums[place_of(large, other)] += weight * value_at(small, index);
+            if (at->direction == BACKWARD_FILTER)
+                sums[place_of(&at->filter, filter)] += value_at(small, index) * value_at(large, other);
+            else if (is_transposed)
+                sums[place_of(large, other)] += value_at(&at->filter, filter) * value_at(small, index);
             else
-                sums[place_of(small, index)] += weight * value_at(large, other);
+                sums[place_of(small, index)] += value_at(&at->filter, filter) * value_at(large, other);
         } while (next(&taps, tap));
     } while (next(small, index));
 }
@@ -277,7 +288,7 @@ static void meet(const struct task *at, double sums[]) {
 static void convolve(void **arguments, int count) {
     (void)count;
     struct task *at = arguments[0];
-    struct array *out = &at->output;
+    struct array *out = result_of(at);
     int64_t elements = 1, index[MOST_DIMENSIONS] = {0};
     for (int i = 0; i < MOST_DIMENSIONS; i++) elements *= out->size[i];
     double *sums = calloc((size_t)elements, sizeof *sums);
@@ -295,42 +306,129 @@ static void convolve(void **arguments, int count) {
     free(at);
 }
 
+// The names of an operation's attributes; `input` and `output` have the place of a plain convolution's.
+static const struct {
+    cudnnBackendDescriptorType_t type;
+    cudnnBackendAttributeName_t steps, input, filter, output;
+} directions[DIRECTIONS] = {
+    [FORWARD] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                 CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                 CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                 CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
+    [BACKWARD_DATA] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+                       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX},
+    [BACKWARD_FILTER] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY},
+};
+
+// Whether the sizes of the small side are those that the large one, the filter and the padding give, as the
+// real library requires. A task with other sizes fails.
+static bool has_sizes(const struct task *at) {
+    const struct array *small = at->direction == BACKWARD_DATA ? &at->input : &at->output;
+    const struct array *large = at->direction == BACKWARD_DATA ? &at->output : &at->input;
+    for (int i = 0; i < 3; i++) {
+        int64_t reach = at->dilation[i] * (at->filter.size[2 + i] - 1) + 1;
+        int64_t room = large->size[2 + i] + at->padding[i] + at->after[i] - reach;
+        if (room < 0 || room / at->stride[i] + 1 != small->size[2 + i]) return false;
+    }
+    return small->size[1] == at->filter.size[0];
+}
+
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t of,
                                   cudnnBackendDescriptor_t with) {
     (void)handle;
     const struct descriptor *plan = (const struct descriptor *)of, *pack = (const struct descriptor *)with;
     const struct descriptor *operation = descriptor_of(plan->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, 0);
-    bool back = operation->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+    int direction = 0;
+    while (direction < DIRECTIONS - 1 && directions[direction].type != operation->type) direction++;
     int64_t operations;
     values_of(plan->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, &operations);
-    const struct descriptor *steps = descriptor_of(operation,
-                                                   back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC
-                                                        : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-                                                   0);
-    const struct descriptor *output = descriptor_of(
-        operation,
-        back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, 0);
+    const struct descriptor *steps = descriptor_of(operation, directions[direction].steps, 0);
+    const struct descriptor *output = descriptor_of(operation, directions[direction].output, 0);
     struct task *task = calloc(1, sizeof *task);
-    *task = (struct task){.is_transposed = back, .has_bias = operations == 2, .engine = plan->engine};
+    *task = (struct task){
+        .direction = (enum direction)direction, .has_bias = operations == 2, .engine = plan->engine};
     if (task->has_bias) {
         const struct descriptor *addition = descriptor_of(plan->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, 1);
         output = descriptor_of(addition, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, 0);
         task->bias = array_of(descriptor_of(addition, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, 0), pack);
     }
-    task->input = array_of(descriptor_of(operation,
-                                         back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY
-                                              : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-                                         0),
-                           pack);
-    task->filter = array_of(descriptor_of(operation,
-                                          back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W
-                                               : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-                                          0),
-                            pack);
+    task->input = array_of(descriptor_of(operation, directions[direction].input, 0), pack);
+    task->filter = array_of(descriptor_of(operation, directions[direction].filter, 0), pack);
     task->output = array_of(output, pack);
     read_spatial(steps, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, 0, task->padding);
+    read_spatial(steps, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, 0, task->after);
     read_spatial(steps, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, 1, task->stride);
     read_spatial(steps, CUDNN_ATTR_CONVOLUTION_DILATIONS, 1, task->dilation);
+    if (!has_sizes(task)) {
+        free(task);
+        return CUDNN_STATUS_BAD_PARAM;
+    }
     stand_in_meet(stream_of_all, 1, convolve, task);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+// ---- the gradient of a bias -----------------------------------------------------------------------------
+
+cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *made) {
+    *made = (cudnnTensorDescriptor_t)calloc(1, sizeof(struct array));
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t of) {
+    free((void *)of);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t of, cudnnDataType_t type, int dimensions,
+                                         const int sizes[], const int steps[]) {
+    struct array *at = (struct array *)of;
+    if (dimensions < 4 || dimensions > MOST_DIMENSIONS) return CUDNN_STATUS_NOT_SUPPORTED;
+    at->type = type == CUDNN_DATA_BFLOAT16 ? BFLOAT16 : type == CUDNN_DATA_HALF ? FLOAT16 : FLOAT32;
+    for (int i = 0; i < MOST_DIMENSIONS; i++) {
+        at->size[i] = i < dimensions ? sizes[i] : 1;
+        at->step[i] = i < dimensions ? steps[i] : 0;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+// Sums over all but the channels: operands are the gradient of the result, and that of the bias.
+struct summed {
+    struct array from, to;
+};
+
+static void sum_channels(void **arguments, int count) {
+    (void)count;
+    struct summed *at = arguments[0];
+    int64_t index[MOST_DIMENSIONS] = {0};
+    double *sums = calloc((size_t)at->to.size[1], sizeof *sums);
+    do sums[index[1]] += value_at(&at->from, index);
+    while (next(&at->from, index));
+    if (stand_in_number("wrong_bias", 0, 0) != 0) sums[0] += 1;
+    for (int64_t i = 0; i < at->to.size[1]; i++)
+        stand_in_store((int)data_type_size(at->to.type), at->to.type == BFLOAT16, at->to.data, (size_t)i,
+                       sums[i]);
+    free(sums);
+    free(at);
+}
+
+cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void *alpha,
+                                           const cudnnTensorDescriptor_t from, const void *from_data,
+                                           const void *beta, const cudnnTensorDescriptor_t to,
+                                           void *to_data) {
+    (void)handle;
+    (void)alpha;
+    (void)beta;
+    struct summed *task = malloc(sizeof *task);
+    *task = (struct summed){*(const struct array *)from, *(const struct array *)to};
+    task->from.data = (void *)(uintptr_t)from_data;
+    task->to.data = to_data;
+    stand_in_meet(stream_of_all, 1, sum_channels, task);
     return CUDNN_STATUS_SUCCESS;
 }

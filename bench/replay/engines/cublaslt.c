@@ -8,6 +8,7 @@
 
 #include "gpu.h"
 #include "replay/math_library.h"
+#include "replay/scales.h"
 
 enum { MOST_ALGORITHMS = 32 };
 
@@ -63,7 +64,7 @@ struct state {
     int count, chosen;
     const void *a_data, *b_data, *c_data;
     void *out_data;
-    CUdeviceptr scales; // 0: none beyond gpu.ones
+    CUdeviceptr a_scales, b_scales; // of the op's A and B; 0: gpu.one
     union {
         float single;
         double full;
@@ -93,7 +94,8 @@ static void end(void *state) {
     if (at->c != NULL) lt.cublasLtMatrixLayoutDestroy(at->c);
     if (at->d != NULL) lt.cublasLtMatrixLayoutDestroy(at->d);
     if (at->product != NULL) lt.cublasLtMatmulDescDestroy(at->product);
-    if (at->scales != 0) gpu.driver->cuMemFree(at->scales);
+    if (at->a_scales != 0) gpu.driver->cuMemFree(at->a_scales);
+    if (at->b_scales != 0) gpu.driver->cuMemFree(at->b_scales);
     free(at);
 }
 
@@ -101,8 +103,16 @@ static void end(void *state) {
 
 static cudaDataType_t type_of(enum data_type type) {
     static const cudaDataType_t types[] = {
-        [FLOAT32] = CUDA_R_32F, [FLOAT64] = CUDA_R_64F,           [BFLOAT16] = CUDA_R_16BF,
-        [FLOAT16] = CUDA_R_16F, [FLOAT8_E4M3FN] = CUDA_R_8F_E4M3, [FLOAT8_E5M2] = CUDA_R_8F_E5M2};
+        [FLOAT32] = CUDA_R_32F,
+        [FLOAT64] = CUDA_R_64F,
+        [BFLOAT16] = CUDA_R_16BF,
+        [FLOAT16] = CUDA_R_16F,
+        [FLOAT8_E4M3FN] = CUDA_R_8F_E4M3,
+        [FLOAT8_E5M2] = CUDA_R_8F_E5M2,
+#if CUBLAS_VERSION >= 120900
+        [FLOAT4_E2M1FN_X2] = CUDA_R_4F_E2M1,
+#endif
+    };
     return types[type];
 }
 
@@ -138,49 +148,103 @@ static bool set_bias(struct state *at, const struct operands *operands) {
 
 // ---- scales ---------------------------------------------------------------------------------------------
 
-// All scales are 1, so that their order does not matter, and results are those of the unscaled numbers.
-
 static int64_t ratio_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-// The bytes of the scales of an operand of `rows`, each K long, as cuBLASLt lays them out ("Scaling factors
-// layouts"): floats for each row and 128 of K; or for each 128 rows and 128 of K, these padded to four; or
-// bytes in whole tiles of 128 rows and four blocks of K.
-static int64_t bytes_of_scales(const struct gemm *gemm, enum block block, int64_t rows) {
-    int64_t bytes = (int64_t)sizeof(float), blocks = ratio_up(gemm->k, 128);
-    if (gemm->scaling == SCALE_ROW) return bytes * rows;
-    if (block == BLOCK_1X128) return bytes * rows * blocks * gemm->batch;
-    if (block == BLOCK_128X128) return bytes * ratio_up(rows, 128) * ratio_up(blocks, 4) * 4 * gemm->batch;
-    return ratio_up(rows, 128) * 128 * ratio_up(ratio_up(gemm->k, 32), 4) * 4 * gemm->batch;
+// The scales of an operand of `rows`, as cuBLASLt lays them out ("Scaling factors layouts"): floats for each
+// row and, row after row, each 128 of K; or for each 128 rows and 128 of K, these padded to four; or bytes in
+// whole tiles of 128 rows and four blocks of K, in which every 32nd row is beside the others.
+struct scale_memory {
+    const struct scales *scales;
+    enum block block; // BLOCK_UNKNOWN: a scale for each row
+    int64_t rows, blocks, row_blocks;
+    size_t width;  // of a scale
+    int64_t count; // of one product
+};
+
+static struct scale_memory memory_of(const struct gemm *gemm, const struct scales *scales, enum block block,
+                                     int64_t rows) {
+    bool is_row = gemm->scaling == SCALE_ROW, is_small_block = block == BLOCK_1X32 || block == BLOCK_1X16;
+    struct scale_memory memory = {.scales = scales,
+                                  .block = is_row ? BLOCK_UNKNOWN : block,
+                                  .rows = rows,
+                                  .blocks = is_row ? 1 : ratio_up(gemm->k, 1 << scales->k_bits),
+                                  .row_blocks = ratio_up(rows, 1 << scales->row_bits),
+                                  .width = is_small_block && !is_row ? 1 : sizeof(float)};
+    memory.count = memory.row_blocks * memory.blocks;
+    if (memory.block == BLOCK_128X128) memory.count = memory.row_blocks * ratio_up(memory.blocks, 4) * 4;
+    if (memory.width == 1) memory.count = ratio_up(rows, 128) * 128 * ratio_up(memory.blocks, 4) * 4;
+    return memory;
 }
 
-static bool has_small_scales(const struct gemm *gemm) {
-    return gemm->scaling == SCALE_BLOCK && (gemm->block_a == BLOCK_1X32 || gemm->block_b == BLOCK_1X32);
+static int64_t position_of(const struct scale_memory *memory, int64_t row, int64_t block) {
+    enum { ROWS = 128, BANDS = 32, ACROSS = 4 };
+    int64_t tiles = ratio_up(memory->blocks, ACROSS);
+    if (memory->block == BLOCK_128X128) return row * tiles * ACROSS + block;
+    if (memory->width > 1) return block * memory->rows + row;
+    int64_t tile = row / ROWS * tiles + block / ACROSS, in_band = row % BANDS, band = row % ROWS / BANDS;
+    return ((tile * BANDS + in_band) * ACROSS + band) * ACROSS + block % ACROSS;
 }
 
-// Allocates scales, if gpu.ones has too few. -1, with a reason.
-static int make_scales(struct state *at, const struct gemm *gemm, char reason[REASON_SIZE]) {
-    enum { E8M0_ONE = 0x7F };
-    const unsigned one = 0x3F800000; // as a float
-    if (gemm->scaling != SCALE_ROW && gemm->scaling != SCALE_BLOCK) return 0;
-    int64_t of_a = bytes_of_scales(gemm, gemm->block_a, gemm->m);
-    int64_t of_b = bytes_of_scales(gemm, gemm->block_b, gemm->n);
-    size_t bytes = (size_t)(of_a > of_b ? of_a : of_b);
-    bool is_small = has_small_scales(gemm);
-    if (!is_small && bytes <= ONES * sizeof(float)) return 0;
-    CUresult result = gpu.driver->cuMemAlloc(&at->scales, bytes);
-    if (result == CUDA_SUCCESS)
-        result = is_small ? gpu.driver->cuMemsetD8Async(at->scales, E8M0_ONE, bytes, gpu.stream)
-                          : gpu.driver->cuMemsetD32Async(at->scales, one, bytes / sizeof(float), gpu.stream);
-    return driver_ok(gpu.driver, result, "scales", reason, REASON_SIZE) ? 0 : -1;
+static void store_scale(const struct scale_memory *memory, int exponent, void *to, int64_t position) {
+    enum { E8M0_ONE = 0x7F, E4M3_ONE = 0x38, E4M3_STEP = 8 }; // STEP: one in the exponent
+    if (memory->width > 1)
+        ((float *)to)[position] = (float)(exponent + 1);
+    else
+        ((uint8_t *)to)[position] =
+            (uint8_t)(memory->block == BLOCK_1X32 ? E8M0_ONE + exponent : E4M3_ONE + E4M3_STEP * exponent);
+}
+
+// Those beyond the operand are 1.
+static void fill_scales(const struct scale_memory *memory, int64_t batch, char *to) {
+    size_t bytes = memory->width * (size_t)memory->count;
+    for (int64_t i = 0; i < memory->count; i++) store_scale(memory, 0, to, i);
+    for (int64_t row = 0; row < memory->row_blocks; row++) {
+        for (int64_t block = 0; block < memory->blocks; block++)
+            store_scale(memory, scale_exponent(memory->scales, (uint64_t)row, (uint64_t)block), to,
+                        position_of(memory, row, block));
+    }
+    for (int64_t i = 1; i < batch; i++) memcpy(to + (size_t)i * bytes, to, bytes); // the same for all
+}
+
+// Copies the scales of an operand to the GPU. -1, with a reason.
+static int load_scales(const struct gemm *gemm, const struct scale_memory *memory, CUdeviceptr *to,
+                       char reason[REASON_SIZE]) {
+    size_t bytes = memory->width * (size_t)memory->count * (size_t)gemm->batch;
+    char *data = malloc(bytes);
+    if (data == NULL) {
+        snprintf(reason, REASON_SIZE, "out of memory");
+        return -1;
+    }
+    fill_scales(memory, gemm->batch, data);
+    CUresult result = gpu.driver->cuMemAlloc(to, bytes);
+    if (result == CUDA_SUCCESS) result = gpu.driver->cuMemcpyHtoDAsync(*to, data, bytes, gpu.stream);
+    bool is_done =
+        driver_ok(gpu.driver, result, "scales", reason, REASON_SIZE) && gpu_finish(reason); // `data` was read
+    free(data);
+    return is_done ? 0 : -1;
+}
+
+// Scales of rows or blocks, in memory of their own. -1, with a reason.
+static int make_scales(struct state *at, const struct gemm *gemm, const struct operands *operands,
+                       char reason[REASON_SIZE]) {
+    struct scales a = scales_of_a(gemm, operands->a.type), b = scales_of_b(gemm, operands->b.type);
+    if (!a.are_there || !b.are_there) return 0;
+    const struct scale_memory of_a = memory_of(gemm, &a, gemm->block_a, gemm->m);
+    const struct scale_memory of_b = memory_of(gemm, &b, gemm->block_b, gemm->n);
+    return load_scales(gemm, &of_a, &at->a_scales, reason) == 0 &&
+                   load_scales(gemm, &of_b, &at->b_scales, reason) == 0
+               ? 0
+               : -1;
 }
 
 #if CUBLAS_VERSION >= 120900
 static bool set_modes(struct state *at, const struct gemm *gemm) {
     static const int32_t modes[BLOCKS] = {[BLOCK_1X128] = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
                                           [BLOCK_128X128] = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F,
-                                          [BLOCK_1X32] = CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0};
+                                          [BLOCK_1X32] = CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0,
+                                          [BLOCK_1X16] = CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3};
     int32_t of_a = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F, of_b = of_a;
     if (gemm->scaling == SCALE_TENSOR) return true;
     if (gemm->scaling == SCALE_BLOCK) {
@@ -199,10 +263,11 @@ static bool set_modes(struct state *at, const struct gemm *gemm) {
 
 static bool set_scales(struct state *at, const struct gemm *gemm) {
     int8_t fast = gemm->fast_accumulation;
-    const CUdeviceptr *scales = at->scales != 0 ? &at->scales : &gpu.ones;
-    return set(at, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales, sizeof *scales) &&
-           set(at, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales, sizeof *scales) &&
-           (!gemm->scales_out || set(at, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, &gpu.ones, sizeof gpu.ones)) &&
+    const CUdeviceptr *a = at->a_scales != 0 ? &at->a_scales : &gpu.one;
+    const CUdeviceptr *b = at->b_scales != 0 ? &at->b_scales : &gpu.one;
+    return set(at, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, b, sizeof *b) &&
+           set(at, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, a, sizeof *a) &&
+           (!gemm->scales_out || set(at, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, &gpu.one, sizeof gpu.one)) &&
            set(at, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast) && set_modes(at, gemm);
 }
 
@@ -289,12 +354,15 @@ static void set_data(struct state *at, const struct gemm *gemm, const struct ope
 }
 
 // Why cuBLASLt cannot compute an op, or NULL.
-static const char *refusal_of(const struct gemm *gemm) {
+static const char *refusal_of(const struct op *op) {
+    const struct gemm *gemm = &op->gemm;
     if (gemm->scaling == SCALE_BLOCK && (gemm->block_a == BLOCK_UNKNOWN || gemm->block_b == BLOCK_UNKNOWN))
-        return "the trace does not show which elements of A or of B share a scale (1x128, 128x128 or 1x32)";
+        return "the trace does not show which elements of A or of B share a scale (1x128, 128x128, 1x32, "
+               "1x16)";
 #if CUBLAS_VERSION < 120900
     if (gemm->scaling == SCALE_ROW) return "built with a cuBLASLt without scales of rows (12.9 has them)";
     if (gemm->scaling == SCALE_BLOCK) return "built with a cuBLASLt without scales of blocks (12.9 has them)";
+    if (is_float4(op->type)) return "built with a cuBLASLt without elements of 4 bits (12.9 has them)";
 #endif
     if (gemm->addend == ADD_ROW && (gemm->beta < 1 || gemm->beta > 1))
         return "cuBLASLt adds a row as it is, not a multiple of it";
@@ -318,14 +386,14 @@ static void name_kernel(const struct state *at, struct prepared_op *prepared) {
 
 static int prepare(const struct op *op, const struct operands *operands, struct prepared_op *prepared,
                    char reason[REASON_SIZE]) {
-    const char *refusal = refusal_of(&op->gemm);
+    const char *refusal = refusal_of(op);
     struct state *at = refusal == NULL ? calloc(1, sizeof *at) : NULL;
     if (at == NULL) {
         snprintf(reason, REASON_SIZE, "%s", refusal != NULL ? refusal : "out of memory");
         return -1;
     }
     set_data(at, &op->gemm, operands);
-    if (make_scales(at, &op->gemm, reason) != 0) {
+    if (make_scales(at, &op->gemm, operands, reason) != 0) {
         end(at);
         return -1;
     }
@@ -346,8 +414,8 @@ static int prepare(const struct op *op, const struct operands *operands, struct 
 const struct library library_cublaslt = {
     .name = "cublaslt",
     .kinds = 1 << OP_GEMM,
-    .types =
-        1 << FLOAT32 | 1 << FLOAT64 | 1 << BFLOAT16 | 1 << FLOAT16 | 1 << FLOAT8_E4M3FN | 1 << FLOAT8_E5M2,
+    .types = 1 << FLOAT32 | 1 << FLOAT64 | 1 << BFLOAT16 | 1 << FLOAT16 | 1 << FLOAT8_E4M3FN |
+             1 << FLOAT8_E5M2 | 1 << FLOAT4_E2M1FN_X2,
     .open = open_library,
     .describe = describe,
     .prepare = prepare,

@@ -40,15 +40,14 @@ static bool ok(CUresult result, const char *what, char reason[REASON_SIZE]) {
     return driver_ok(gpu.driver, result, what, reason, REASON_SIZE);
 }
 
-// Waits until the stream is idle.
-static bool finish(char reason[REASON_SIZE]) {
+bool gpu_finish(char reason[]) {
     if (!ok(gpu.driver->cuEventRecord(here.to, gpu.stream), "an event", reason)) return false;
     CUresult result;
     while ((result = gpu.driver->cuEventQuery(here.to)) == CUDA_ERROR_NOT_READY) sched_yield();
     return ok(result, "the GPU", reason);
 }
 
-// Allocates the workspace and the scales.
+// Allocates the workspace and a scale.
 static bool reserve(const struct cuda_driver *driver, CUdevice device, char reason[REASON_SIZE]) {
     int cache = 0;
     driver->cuDeviceGetAttribute(&cache, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device);
@@ -56,8 +55,8 @@ static bool reserve(const struct cuda_driver *driver, CUdevice device, char reas
     const unsigned one = 0x3F800000; // as a float
     return ok(driver->cuMemAlloc(&here.flush, here.flush_bytes), "memory for cold caches", reason) &&
            ok(driver->cuMemAlloc(&gpu.workspace, WORKSPACE_BYTES), "a workspace", reason) &&
-           ok(driver->cuMemAlloc(&gpu.ones, ONES * sizeof(float)), "scales", reason) &&
-           ok(driver->cuMemsetD32Async(gpu.ones, one, ONES, gpu.stream), "scales", reason) && finish(reason);
+           ok(driver->cuMemAlloc(&gpu.one, sizeof(float)), "a scale", reason) &&
+           ok(driver->cuMemsetD32Async(gpu.one, one, 1, gpu.stream), "a scale", reason) && gpu_finish(reason);
 }
 
 int gpu_open(int number, char text[], size_t text_size) {
@@ -88,12 +87,8 @@ static void describe(char name[], size_t size) {
 
 // ---- operands -------------------------------------------------------------------------------------------
 
-static size_t bytes_of(const struct tensor *tensor) {
-    return tensor->count * data_type_size(tensor->type);
-}
-
 static size_t padded(const struct tensor *tensor) {
-    return (bytes_of(tensor) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return (tensor_bytes(tensor) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 static bool provide(size_t bytes, char reason[REASON_SIZE]) {
@@ -120,19 +115,20 @@ static int load(const struct operands *operands, struct operands *loaded, char r
         if (tensors[i]->count == 0) continue;
         tensors[i]->data = (void *)(uintptr_t)at; // NOLINT: an address of the GPU's
         if (tensors[i] != &loaded->out &&
-            !ok(gpu.driver->cuMemcpyHtoDAsync(at, from, bytes_of(tensors[i]), gpu.stream), "a copy", reason))
+            !ok(gpu.driver->cuMemcpyHtoDAsync(at, from, tensor_bytes(tensors[i]), gpu.stream), "a copy",
+                reason))
             return -1;
         at += padded(tensors[i]);
     }
-    return finish(reason) ? 0 : -1;
+    return gpu_finish(reason) ? 0 : -1;
 }
 
 static int poison(const struct operands *loaded) {
     char reason[REASON_SIZE];
     const struct tensor *out = &loaded->out;
-    return ok(gpu.driver->cuMemsetD8Async(gpu_address(out->data), 0xFF, bytes_of(out), gpu.stream),
+    return ok(gpu.driver->cuMemsetD8Async(gpu_address(out->data), 0xFF, tensor_bytes(out), gpu.stream),
               "the result's memory", reason) &&
-                   finish(reason)
+                   gpu_finish(reason)
                ? 0
                : -1;
 }
@@ -140,10 +136,10 @@ static int poison(const struct operands *loaded) {
 static int fetch(const struct operands *loaded, const struct operands *operands) {
     char reason[REASON_SIZE];
     const struct tensor *out = &loaded->out;
-    return ok(gpu.driver->cuMemcpyDtoHAsync(operands->out.data, gpu_address(out->data), bytes_of(out),
+    return ok(gpu.driver->cuMemcpyDtoHAsync(operands->out.data, gpu_address(out->data), tensor_bytes(out),
                                             gpu.stream),
               "the result", reason) &&
-                   finish(reason)
+                   gpu_finish(reason)
                ? 0
                : -1;
 }
@@ -161,7 +157,7 @@ static int time_call(const struct prepared_op *prepared, const struct operands *
         return -1;
     if (!is_cold && prepared->run(prepared->state) != 0) return -1;
     if (!ok(gpu.driver->cuEventRecord(here.from, gpu.stream), "an event", reason)) return -1;
-    if (prepared->run(prepared->state) != 0 || !finish(reason)) return -1;
+    if (prepared->run(prepared->state) != 0 || !gpu_finish(reason)) return -1;
     if (!ok(gpu.driver->cuEventElapsedTime(&ms, here.from, here.to), "a time", reason)) return -1;
     *us = (double)ms * 1e3;
     return 0;
@@ -205,7 +201,7 @@ static int prepare_empty(struct prepared_op *prepared, char reason[REASON_SIZE])
 // After an error of a kernel, every later call of the driver returns that error.
 static bool is_lost(void) {
     char reason[REASON_SIZE];
-    return !finish(reason);
+    return !gpu_finish(reason);
 }
 
 static const struct library *library_at(int index) {

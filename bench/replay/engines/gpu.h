@@ -11,15 +11,16 @@ enum { WORKSPACE_BYTES = 64 << 20 };
 struct gpu {
     const struct cuda_driver *driver; // NULL: there is none
     CUstream stream;                  // of all calls
-    CUdeviceptr workspace, ones;      // WORKSPACE_BYTES; and floats of 1, ONES of them
+    CUdeviceptr workspace, one;       // WORKSPACE_BYTES; and a float of 1
 };
-
-enum { ONES = 1 << 20 };
 
 extern struct gpu gpu;
 
 // Opens the GPU with this number for the calling thread; once in a process. -1, with a reason.
 int gpu_open(int number, char reason[], size_t reason_size);
+
+// Waits until the stream is idle. false, with a reason of REASON_SIZE: the GPU failed.
+bool gpu_finish(char reason[]);
 
 // A library that is loaded at run time, by its environment variable, or by its name.
 struct gpu_library {

@@ -9,7 +9,9 @@
 #include "replay/addend.h"
 #include "replay/math_library.h"
 
-enum { MOST_STEPS = 4, MOST_ARGUMENTS = 4, MOST_MEMORIES = 8, MOST_DIMENSIONS = MOST_SPATIAL + 3 };
+// A backward convolution has a primitive for the input's gradient, and at most two for the others, each with
+// reorders of its operands.
+enum { MOST_STEPS = 12, MOST_ARGUMENTS = 4, MOST_MEMORIES = 20, MOST_DIMENSIONS = MOST_SPATIAL + 3 };
 
 static int open_threads;
 
@@ -43,7 +45,7 @@ struct step {
 
 struct state {
     struct step steps[MOST_STEPS];
-    int step_count;
+    int step_count, reorder_count;
     dnnl_memory_t memories[MOST_MEMORIES];
     int memory_count;
     bool copies_addend;
@@ -83,6 +85,7 @@ static dnnl_memory_t add_memory(struct state *at, onednn_layout_pointer layout, 
 static bool add_step(struct state *at, dnnl_primitive_desc_t description, const dnnl_exec_arg_t arguments[],
                      int count) {
     struct step *step = &at->steps[at->step_count];
+    if (at->step_count == MOST_STEPS) return false;
     if (onednn.dnnl_primitive_create(&step->primitive, description) != dnnl_success) return false;
     for (int i = 0; i < count; i++) step->arguments[i] = arguments[i];
     step->count = count;
@@ -98,46 +101,56 @@ static bool add_reorder(struct state *at, onednn_layout_pointer from_layout, dnn
                                                   onednn.engine, NULL) != dnnl_success)
         return false;
     bool added = add_step(at, description, arguments, 2);
+    at->reorder_count++;
     onednn.dnnl_primitive_desc_destroy(description);
     return added;
 }
 
-// An operand for the primitive: its own memory, or other memory that a step fills beforehand.
-static dnnl_memory_t add_operand(struct state *at, dnnl_primitive_desc_t description, dnnl_query_t query,
-                                 const struct onednn_layout *layout, void *data) {
-    onednn_layout_pointer own = onednn_layout_of(layout);
-    onednn_layout_pointer wanted = onednn.dnnl_primitive_desc_query_md(description, query, 0);
-    dnnl_memory_t memory = add_memory(at, own, data);
-    if (memory == NULL || onednn.dnnl_memory_desc_equal(own, wanted)) return memory;
-    dnnl_memory_t other = add_memory(at, wanted, NULL);
-    return other != NULL && add_reorder(at, own, memory, wanted, other) ? other : NULL;
+// An operand of a primitive: the argument, the query for the layout that the primitive requires, and the
+// layout and the memory of the op's tensor.
+struct role {
+    int argument;
+    dnnl_query_t query;
+    int index; // of the query
+    const struct onednn_layout *layout;
+    void *data;
+    bool is_result;
+};
+
+static onednn_layout_pointer required_layout(dnnl_primitive_desc_t description, const struct role *role) {
+    return onednn.dnnl_primitive_desc_query_md(description, role->query, role->index);
 }
 
-// The steps of a primitive. `layouts`: those of the operands; bias NULL: none.
-static bool add_all(struct state *at, dnnl_primitive_desc_t description,
-                    const struct onednn_layouts *layouts) {
-    const struct operands *data = &at->operands;
-    onednn_layout_pointer own = onednn_layout_of(layouts->output);
-    onednn_layout_pointer wanted = onednn.dnnl_primitive_desc_query_md(description, dnnl_query_dst_md, 0);
-    dnnl_memory_t out = add_memory(at, own, data->out.data), result = out;
-    bool reorders = !onednn.dnnl_memory_desc_equal(own, wanted);
-    if (reorders) result = add_memory(at, wanted, NULL);
-    dnnl_exec_arg_t arguments[MOST_ARGUMENTS] = {
-        {DNNL_ARG_SRC, add_operand(at, description, dnnl_query_src_md, layouts->input, data->a.data)},
-        {DNNL_ARG_WEIGHTS,
-         add_operand(at, description, dnnl_query_weights_md, layouts->filter, data->b.data)},
-        {DNNL_ARG_DST, result},
-    };
-    int count = 3;
-    if (layouts->bias != NULL) {
-        arguments[count].arg = DNNL_ARG_BIAS;
-        arguments[count++].memory = add_memory(at, onednn_layout_of(layouts->bias), data->c.data);
-    }
+// An operand for the primitive: its own memory, or other memory, which a step fills beforehand unless it is a
+// result. NULL: out of memory.
+static dnnl_memory_t add_operand(struct state *at, dnnl_primitive_desc_t description, const struct role *role,
+                                 dnnl_memory_t own) {
+    onednn_layout_pointer layout = onednn_layout_of(role->layout);
+    onednn_layout_pointer wanted = required_layout(description, role);
+    if (own == NULL || onednn.dnnl_memory_desc_equal(layout, wanted)) return own;
+    dnnl_memory_t other = add_memory(at, wanted, NULL);
+    if (other == NULL || role->is_result) return other;
+    return add_reorder(at, layout, own, wanted, other) ? other : NULL;
+}
+
+// The steps of a primitive, and of the reorders before and after it.
+static bool add_all(struct state *at, dnnl_primitive_desc_t description, const struct role roles[],
+                    int count) {
+    dnnl_exec_arg_t arguments[MOST_ARGUMENTS];
+    dnnl_memory_t own[MOST_ARGUMENTS];
     for (int i = 0; i < count; i++) {
+        own[i] = add_memory(at, onednn_layout_of(roles[i].layout), roles[i].data);
+        arguments[i] = (dnnl_exec_arg_t){roles[i].argument, add_operand(at, description, &roles[i], own[i])};
         if (arguments[i].memory == NULL) return false;
     }
-    if (out == NULL || !add_step(at, description, arguments, count)) return false;
-    return !reorders || add_reorder(at, wanted, result, own, out);
+    if (!add_step(at, description, arguments, count)) return false;
+    for (int i = 0; i < count; i++) {
+        if (roles[i].is_result && arguments[i].memory != own[i] &&
+            !add_reorder(at, required_layout(description, &roles[i]), arguments[i].memory,
+                         onednn_layout_of(roles[i].layout), own[i]))
+            return false;
+    }
+    return true;
 }
 
 // The library's name of the kernel that it chose.
@@ -148,8 +161,11 @@ static const char *kernel_of(dnnl_primitive_desc_t description) {
     return status == dnnl_success && kernel != NULL ? kernel : "unknown";
 }
 
+// Adds it to the kernels of the op.
 static void take_kernel(dnnl_primitive_desc_t description, struct prepared_op *prepared) {
-    snprintf(prepared->kernel, sizeof prepared->kernel, "%s", kernel_of(description));
+    size_t length = strlen(prepared->kernel);
+    snprintf(prepared->kernel + length, sizeof prepared->kernel - length, "%s%s", length > 0 ? "+" : "",
+             kernel_of(description));
     for (char *space = prepared->kernel; (space = strchr(space, ' ')) != NULL;) *space = '_';
 }
 
@@ -283,46 +299,131 @@ static dnnl_status_t describe_gemm(const struct gemm *gemm, struct state *at, bo
     return status;
 }
 
-static dnnl_status_t describe_convolution(const struct convolution *convolution, const struct state *at,
-                                          struct layouts *layouts, dnnl_primitive_desc_t *to) {
-    dnnl_status_t status = convolution_layouts(convolution, &at->operands, layouts);
+static dnnl_status_t describe_convolution(const struct convolution *convolution,
+                                          const struct operands *operands, struct layouts *layouts,
+                                          dnnl_primitive_desc_t *to) {
+    dnnl_status_t status = convolution_layouts(convolution, operands, layouts);
     struct onednn_layouts requested = pointers(layouts, layouts->requested);
     return status == dnnl_success ? onednn_convolution(&requested, convolution, to) : status;
 }
 
 // If the library has only its slow reference implementation for the layouts of a product, it may choose them.
-static dnnl_status_t describe_op(const struct op *op, struct state *at, struct layouts *layouts,
-                                 dnnl_primitive_desc_t *to) {
-    if (op->kind == OP_CONVOLUTION) return describe_convolution(&op->convolution, at, layouts, to);
-    dnnl_status_t status = describe_gemm(&op->gemm, at, false, layouts, to);
+static dnnl_status_t describe_product(const struct gemm *gemm, struct state *at, struct layouts *layouts,
+                                      dnnl_primitive_desc_t *to) {
+    dnnl_status_t status = describe_gemm(gemm, at, false, layouts, to);
     if (status != dnnl_success || strncmp(kernel_of(*to), "ref", 3) != 0) return status;
     onednn.dnnl_primitive_desc_destroy(*to);
     *to = NULL;
     end_layouts(layouts);
     *layouts = (struct layouts){.has_bias = false};
-    return describe_gemm(&op->gemm, at, true, layouts, to);
+    return describe_gemm(gemm, at, true, layouts, to);
+}
+
+// Adds the steps of a described primitive, and ends its description and layouts. `status` is that of the
+// description.
+static dnnl_status_t add_described(struct state *at, dnnl_status_t status, dnnl_primitive_desc_t description,
+                                   struct layouts *layouts, const struct role roles[], int count,
+                                   struct prepared_op *prepared) {
+    if (status == dnnl_success && !add_all(at, description, roles, count)) status = dnnl_out_of_memory;
+    if (status == dnnl_success) take_kernel(description, prepared);
+    if (description != NULL) onednn.dnnl_primitive_desc_destroy(description);
+    end_layouts(layouts);
+    return status;
+}
+
+// A product, or a convolution.
+static dnnl_status_t add_forward(struct state *at, const struct gemm *gemm,
+                                 const struct convolution *convolution, const struct operands *operands,
+                                 struct prepared_op *prepared) {
+    struct layouts layouts = {.has_bias = false};
+    dnnl_primitive_desc_t description = NULL;
+    dnnl_status_t status = gemm != NULL ? describe_product(gemm, at, &layouts, &description)
+                                        : describe_convolution(convolution, operands, &layouts, &description);
+    const struct role roles[] = {
+        {DNNL_ARG_SRC, dnnl_query_src_md, 0, &layouts.own[INPUT], operands->a.data, false},
+        {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0, &layouts.own[FILTER], operands->b.data, false},
+        {DNNL_ARG_DST, dnnl_query_dst_md, 0, &layouts.own[OUTPUT], operands->out.data, true},
+        {DNNL_ARG_BIAS, dnnl_query_weights_md, 1, &layouts.own[BIAS], operands->c.data, false}};
+    return add_described(at, status, description, &layouts, roles, layouts.has_bias ? 4 : 3, prepared);
+}
+
+// ---- gradients ------------------------------------------------------------------------------------------
+
+// The gradient of the filters, with that of the bias in the same primitive, as in PyTorch.
+static dnnl_status_t add_filter_gradient(struct state *at, const struct convolution *backward,
+                                         const struct gradients *gradients, struct prepared_op *prepared) {
+    const struct operands *from = &at->operands;
+    struct convolution convolution = *backward;
+    convolution.has_bias = has_gradient(backward, OF_BIAS);
+    const struct operands operands = {from->c, gradients->of[OF_FILTER], gradients->of[OF_BIAS], from->a};
+    struct layouts layouts = {.has_bias = false};
+    dnnl_primitive_desc_t description = NULL;
+    dnnl_status_t status = convolution_layouts(&convolution, &operands, &layouts);
+    struct onednn_layouts requested = pointers(&layouts, layouts.requested);
+    if (status == dnnl_success) status = onednn_filter_gradient(&requested, &convolution, &description);
+    const struct role roles[] = {
+        {DNNL_ARG_SRC, dnnl_query_src_md, 0, &layouts.own[INPUT], operands.a.data, false},
+        {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0, &layouts.own[OUTPUT], operands.out.data, false},
+        {DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, 0, &layouts.own[FILTER], operands.b.data, true},
+        {DNNL_ARG_DIFF_BIAS, dnnl_query_diff_weights_md, 1, &layouts.own[BIAS], operands.c.data, true}};
+    return add_described(at, status, description, &layouts, roles, layouts.has_bias ? 4 : 3, prepared);
+}
+
+// The gradient of the bias alone: a sum over all dimensions but the channels.
+static dnnl_status_t add_bias_gradient(struct state *at, const struct convolution *of,
+                                       const struct gradients *gradients, struct prepared_op *prepared) {
+    const struct tensor *from = &at->operands.a, *sums = &gradients->of[OF_BIAS];
+    const int64_t steps[MOST_DIMENSIONS] = {of->out_channels, 1, 1, 1, 1};
+    const int64_t sizes[MOST_DIMENSIONS] = {1, of->out_channels, 1, 1, 1};
+    struct layouts layouts = {.has_bias = false};
+    dnnl_primitive_desc_t description = NULL;
+    dnnl_status_t status = image_layout(of, of->out_channels, of->output, from, false, &layouts.own[INPUT]);
+    if (status == dnnl_success)
+        status =
+            onednn_layout_make(&layouts.own[OUTPUT], of->spatial + 2, sizes, steps, type_of(sums), false);
+    if (status == dnnl_success) status = onednn_sum(&layouts.own[INPUT], &layouts.own[OUTPUT], &description);
+    const struct role roles[] = {
+        {DNNL_ARG_SRC, dnnl_query_src_md, 0, &layouts.own[INPUT], from->data, false},
+        {DNNL_ARG_DST, dnnl_query_dst_md, 0, &layouts.own[OUTPUT], sums->data, true}};
+    return add_described(at, status, description, &layouts, roles, 2, prepared);
+}
+
+static dnnl_status_t add_gradients(struct state *at, const struct convolution *of,
+                                   struct prepared_op *prepared) {
+    const struct gradients gradients = gradients_in(&at->operands.out, of);
+    const struct convolution other = convolution_of_gradient(of);
+    const struct operands of_input = {
+        .a = at->operands.a, .b = at->operands.b, .out = gradients.of[OF_INPUT]};
+    dnnl_status_t status = dnnl_success;
+    if (has_gradient(of, OF_INPUT)) status = add_forward(at, NULL, &other, &of_input, prepared);
+    if (status != dnnl_success) return status;
+    if (has_gradient(of, OF_FILTER)) return add_filter_gradient(at, of, &gradients, prepared);
+    return has_gradient(of, OF_BIAS) ? add_bias_gradient(at, of, &gradients, prepared) : dnnl_success;
+}
+
+static dnnl_status_t add_op(struct state *at, const struct op *op, struct prepared_op *prepared) {
+    switch (op->kind) {
+    case OP_GEMM: return add_forward(at, &op->gemm, NULL, &at->operands, prepared);
+    case OP_CONVOLUTION: return add_forward(at, NULL, &op->convolution, &at->operands, prepared);
+    default: return add_gradients(at, &op->convolution, prepared);
+    }
 }
 
 static int prepare(const struct op *op, const struct operands *operands, struct prepared_op *prepared,
                    char reason[REASON_SIZE]) {
     struct state *at = calloc(1, sizeof *at);
-    struct layouts layouts = {.has_bias = false};
-    dnnl_primitive_desc_t description = NULL;
     if (at == NULL) {
         snprintf(reason, REASON_SIZE, "out of memory");
         return -1;
     }
     at->operands = *operands;
-    dnnl_status_t status = describe_op(op, at, &layouts, &description);
-    struct onednn_layouts own = pointers(&layouts, layouts.own);
-    bool is_ready = status == dnnl_success && add_all(at, description, &own);
     *prepared = (struct prepared_op){.run = run, .end = end, .state = at};
-    if (is_ready) take_kernel(description, prepared);
-    if (at->step_count > 1)
-        snprintf(prepared->note, sizeof prepared->note, "reorders its operands in each call");
-    if (description != NULL) onednn.dnnl_primitive_desc_destroy(description);
-    end_layouts(&layouts);
-    if (is_ready) return 0;
+    dnnl_status_t status = add_op(at, op, prepared);
+    if (status == dnnl_success) {
+        if (at->reorder_count > 0)
+            snprintf(prepared->note, sizeof prepared->note, "reorders its operands in each call");
+        return 0;
+    }
     snprintf(reason, REASON_SIZE, "oneDNN does not compute this (status %d)", (int)status);
     end(at);
     return -1;
@@ -330,7 +431,7 @@ static int prepare(const struct op *op, const struct operands *operands, struct 
 
 const struct library library_onednn = {
     .name = "onednn",
-    .kinds = 1 << OP_GEMM | 1 << OP_CONVOLUTION,
+    .kinds = 1 << OP_GEMM | 1 << OP_CONVOLUTION | 1 << OP_CONVOLUTION_BACKWARD,
     .types = 1 << FLOAT32 | 1 << BFLOAT16,
     .open = open_onednn,
     .describe = describe,

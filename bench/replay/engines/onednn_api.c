@@ -59,7 +59,7 @@ static struct steps steps_of(const struct convolution *at) {
         steps.stride[i] = at->stride[i];
         steps.dilation[i] = at->dilation[i] - 1;
         steps.before[i] = at->padding[i];
-        steps.after[i] = at->padding[i] - (at->transposed ? at->output_padding[i] : 0);
+        steps.after[i] = at->padding[i] - at->output_padding[i];
     }
     return steps;
 }
@@ -123,6 +123,33 @@ dnnl_status_t onednn_convolution(const struct onednn_layouts *of, const struct c
         steps.dilation, steps.before, steps.after, NULL);
 }
 
+// It takes the description of the forward convolution as a hint.
+dnnl_status_t onednn_filter_gradient(const struct onednn_layouts *of, const struct convolution *at,
+                                     dnnl_primitive_desc_t *to) {
+    struct steps steps = steps_of(at);
+    dnnl_primitive_desc_t forward = NULL;
+    dnnl_status_t status = onednn_convolution(of, at, &forward);
+    if (status != dnnl_success) return status;
+    if (at->transposed)
+        status = onednn.dnnl_deconvolution_backward_weights_primitive_desc_create(
+            to, onednn.engine, dnnl_deconvolution_direct, onednn_layout_of(of->input),
+            onednn_layout_of(of->filter), onednn_layout_of(of->bias), onednn_layout_of(of->output),
+            steps.stride, steps.dilation, steps.before, steps.after, forward, NULL);
+    else
+        status = onednn.dnnl_convolution_backward_weights_primitive_desc_create(
+            to, onednn.engine, dnnl_convolution_direct, onednn_layout_of(of->input),
+            onednn_layout_of(of->filter), onednn_layout_of(of->bias), onednn_layout_of(of->output),
+            steps.stride, steps.dilation, steps.before, steps.after, forward, NULL);
+    onednn.dnnl_primitive_desc_destroy(forward);
+    return status;
+}
+
+dnnl_status_t onednn_sum(const struct onednn_layout *from, const struct onednn_layout *sums,
+                         dnnl_primitive_desc_t *to) {
+    return onednn.dnnl_reduction_primitive_desc_create(
+        to, onednn.engine, dnnl_reduction_sum, onednn_layout_of(from), onednn_layout_of(sums), 0, 0, NULL);
+}
+
 #else
 
 dnnl_status_t onednn_layout_make(struct onednn_layout *to, int dimensions, const int64_t sizes[],
@@ -167,6 +194,39 @@ dnnl_status_t onednn_convolution(const struct onednn_layouts *of, const struct c
             steps.stride, steps.dilation, steps.before, steps.after);
     if (status != dnnl_success) return status;
     return onednn.dnnl_primitive_desc_create(to, &convolution, NULL, onednn.engine, NULL);
+}
+
+// It takes the description of the forward convolution as a hint.
+dnnl_status_t onednn_filter_gradient(const struct onednn_layouts *of, const struct convolution *at,
+                                     dnnl_primitive_desc_t *to) {
+    struct steps steps = steps_of(at);
+    dnnl_convolution_desc_t gradient; // also of a transposed one
+    dnnl_primitive_desc_t forward = NULL;
+    dnnl_status_t status = onednn_convolution(of, at, &forward);
+    if (status != dnnl_success) return status;
+    if (at->transposed)
+        status = onednn.dnnl_dilated_deconvolution_backward_weights_desc_init(
+            &gradient, dnnl_deconvolution_direct, onednn_layout_of(of->input), onednn_layout_of(of->filter),
+            onednn_layout_of(of->bias), onednn_layout_of(of->output), steps.stride, steps.dilation,
+            steps.before, steps.after);
+    else
+        status = onednn.dnnl_dilated_convolution_backward_weights_desc_init(
+            &gradient, dnnl_convolution_direct, onednn_layout_of(of->input), onednn_layout_of(of->filter),
+            onednn_layout_of(of->bias), onednn_layout_of(of->output), steps.stride, steps.dilation,
+            steps.before, steps.after);
+    if (status == dnnl_success)
+        status = onednn.dnnl_primitive_desc_create(to, &gradient, NULL, onednn.engine, forward);
+    onednn.dnnl_primitive_desc_destroy(forward);
+    return status;
+}
+
+dnnl_status_t onednn_sum(const struct onednn_layout *from, const struct onednn_layout *sums,
+                         dnnl_primitive_desc_t *to) {
+    dnnl_reduction_desc_t reduction;
+    dnnl_status_t status = onednn.dnnl_reduction_desc_init(
+        &reduction, dnnl_reduction_sum, onednn_layout_of(from), onednn_layout_of(sums), 0, 0);
+    if (status != dnnl_success) return status;
+    return onednn.dnnl_primitive_desc_create(to, &reduction, NULL, onednn.engine, NULL);
 }
 
 #endif

@@ -38,7 +38,10 @@
     X(dnnl_memory_desc_create_with_tag)                                                                      \
     X(dnnl_memory_desc_destroy)                                                                              \
     X(dnnl_convolution_forward_primitive_desc_create)                                                        \
+    X(dnnl_convolution_backward_weights_primitive_desc_create)                                               \
     X(dnnl_deconvolution_forward_primitive_desc_create)                                                      \
+    X(dnnl_deconvolution_backward_weights_primitive_desc_create)                                             \
+    X(dnnl_reduction_primitive_desc_create)                                                                  \
     X(dnnl_matmul_primitive_desc_create)
 typedef const_dnnl_memory_desc_t onednn_layout_pointer;
 #else
@@ -46,7 +49,10 @@ typedef const_dnnl_memory_desc_t onednn_layout_pointer;
     X(dnnl_memory_desc_init_by_strides)                                                                      \
     X(dnnl_memory_desc_init_by_tag)                                                                          \
     X(dnnl_dilated_convolution_forward_desc_init)                                                            \
+    X(dnnl_dilated_convolution_backward_weights_desc_init)                                                   \
     X(dnnl_dilated_deconvolution_forward_desc_init)                                                          \
+    X(dnnl_dilated_deconvolution_backward_weights_desc_init)                                                 \
+    X(dnnl_reduction_desc_init)                                                                              \
     X(dnnl_matmul_desc_init)                                                                                 \
     X(dnnl_primitive_desc_create)
 typedef const dnnl_memory_desc_t *onednn_layout_pointer;
@@ -86,5 +92,11 @@ dnnl_status_t onednn_matmul(const struct onednn_layouts *of, dnnl_primitive_attr
                             dnnl_primitive_desc_t *to);
 dnnl_status_t onednn_convolution(const struct onednn_layouts *of, const struct convolution *at,
                                  dnnl_primitive_desc_t *to);
+// The gradients of the filters and, unless it is NULL, of the bias.
+dnnl_status_t onednn_filter_gradient(const struct onednn_layouts *of, const struct convolution *at,
+                                     dnnl_primitive_desc_t *to);
+// Sums over the dimensions that the result has with a size of 1.
+dnnl_status_t onednn_sum(const struct onednn_layout *from, const struct onednn_layout *sums,
+                         dnnl_primitive_desc_t *to);
 
 #endif

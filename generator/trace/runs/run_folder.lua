@@ -4,6 +4,9 @@
 --   [experiments/]sweep_*/{T}thread/nccl_{C}channels/torch_profiler/rank{R}/*.json[.gz|.zst]
 --   *rank_{N}* (rank-N, rankN, rank[N]) in one folder
 --
+-- Files of a folder named *merged.json* are results of gentables trace merge, not traces of a rank: they are
+-- left out.
+--
 -- run_folder.find finds them, run_folder.select filters, run_folder.check compares the facts in names with
 -- those in files.
 local fail = require "base.fail"
@@ -30,6 +33,8 @@ local function trace_of_digest(name)
 end
 
 local function is_trace_name(name) return first_match(trace_of_digest(name) or name, EXTENSIONS) ~= nil end
+
+local function is_merged(name) return name:find("merged%.json") ~= nil end
 
 local function base_name(path) return path:match("([^/]+)/*$") or path end
 
@@ -101,9 +106,8 @@ end
 
 local function trace_files_in(folder, trace_name)
   return sequences.map(sorted_names(folder), function(name)
-    local path = folder .. "/" .. name
-    local wanted = is_trace_name(name)
-      and (not trace_name or name == trace_name or trace_of_digest(name) == trace_name)
+    local path, wanted = folder .. "/" .. name, is_trace_name(name) and not is_merged(name)
+    if trace_name then wanted = is_trace_name(name) and (trace_of_digest(name) or name) == trace_name end
     return wanted and not is_folder(path) and path or nil
   end)
 end

@@ -9,6 +9,7 @@
 
 #include "elements/random.h"
 #include "replay/check.h"
+#include "replay/scales.h"
 
 static uint64_t place_seed = 11;
 
@@ -48,12 +49,18 @@ static double at(const struct tensor *tensor, int64_t index) {
 
 // ---- by plain loops -------------------------------------------------------------------------------------
 
+static size_t scales_moved; // by so many rows and elements of K from their places
+
 static double product(const struct gemm *g, struct operands *o, int64_t b, int64_t i, int64_t j) {
     double sum = 0;
+    const struct scales of_a = scales_of_a(g, o->a.type), of_b = scales_of_b(g, o->b.type);
     for (int64_t k = 0; k < g->k; k++) {
         int64_t a = b * g->stride_a + (g->trans_a ? k * g->lda + i : i * g->lda + k);
         int64_t other = b * g->stride_b + (g->trans_b ? j * g->ldb + k : k * g->ldb + j);
-        sum += at(&o->a, a) * at(&o->b, other);
+        double term = at(&o->a, a) * at(&o->b, other);
+        if (of_a.are_there) term *= scale_at(&of_a, (size_t)i + scales_moved, (size_t)k + scales_moved);
+        if (of_b.are_there) term *= scale_at(&of_b, (size_t)j + scales_moved, (size_t)k + scales_moved);
+        sum += term;
     }
     sum *= g->alpha;
     if (g->addend == ADD_ROW) sum += g->beta * at(&o->c, j);
@@ -77,45 +84,100 @@ static int64_t index_of(bool last, int64_t inner, const int64_t size[], int64_t 
     return ((o * inner + i) * size[0] + y) * size[1] + x;
 }
 
-// Adds every input times every tap to the result; the check computes it in another order.
+// The elements of input, filter and result that are multiplied with each other.
+struct term {
+    int64_t input, filter, output;
+};
+
+// Adds one term, to the sums of a result or of gradients.
+typedef void (*add)(const struct operands *o, const struct term *term, double *sums[GRADIENTS]);
+
+// Calls `add` for every input, tap and output channel that meet; the check computes in another order.
+static void each_term(const struct convolution *c, const struct operands *o, add add_term,
+                      double *sums[GRADIENTS]) {
+    int64_t in_each = c->in_channels / c->groups, out_each = c->out_channels / c->groups;
+    int64_t count = in_each * c->input[0] * c->input[1] * c->filter[0] * c->filter[1];
+    for (int64_t i = 0; i < c->batch * c->out_channels * count; i++) {
+        int64_t n = i / count / c->out_channels, to = i / count % c->out_channels;
+        int64_t rest = i % count, tx = rest % c->filter[1], ty = (rest /= c->filter[1]) % c->filter[0];
+        int64_t x = (rest /= c->filter[0]) % c->input[1], y = (rest /= c->input[1]) % c->input[0];
+        int64_t from = rest / c->input[0], channel = to / out_each * in_each + from, py, px;
+        if (c->transposed) {
+            py = y * c->stride[0] - c->padding[0] + ty * c->dilation[0];
+            px = x * c->stride[1] - c->padding[1] + tx * c->dilation[1];
+        } else {
+            py = y + c->padding[0] - ty * c->dilation[0];
+            px = x + c->padding[1] - tx * c->dilation[1];
+            if (py % c->stride[0] != 0 || px % c->stride[1] != 0) continue;
+            py /= c->stride[0];
+            px /= c->stride[1];
+        }
+        if (py < 0 || px < 0 || py >= c->output[0] || px >= c->output[1]) continue;
+        struct term term = {
+            .input = index_of(c->input_channels_last, c->in_channels, c->input, n, channel, y, x),
+            .filter = c->transposed ? index_of(c->filter_channels_last, out_each, c->filter, channel,
+                                               to % out_each, ty, tx)
+                                    : index_of(c->filter_channels_last, in_each, c->filter, to, from, ty, tx),
+            .output = index_of(c->input_channels_last, c->out_channels, c->output, n, to, py, px)};
+        add_term(o, &term, sums);
+    }
+}
+
+static void add_product(const struct operands *o, const struct term *term, double *sums[GRADIENTS]) {
+    sums[0][term->output] += at(&o->a, term->input) * at(&o->b, term->filter);
+}
+
+// Calls `add` for each channel of the result at each position.
+static void each_output(const struct convolution *c,
+                        void (*add_one)(const struct operands *o, int64_t index, int64_t channel,
+                                        double sums[]),
+                        const struct operands *o, double sums[]) {
+    int64_t positions = c->output[0] * c->output[1];
+    for (int64_t i = 0; i < c->batch * c->out_channels * positions; i++) {
+        int64_t channel = i / positions % c->out_channels, n = i / positions / c->out_channels;
+        int64_t y = i % positions / c->output[1], x = i % c->output[1];
+        int64_t index = index_of(c->input_channels_last, c->out_channels, c->output, n, channel, y, x);
+        add_one(o, index, channel, sums);
+    }
+}
+
+static void add_bias(const struct operands *o, int64_t index, int64_t channel, double sums[]) {
+    sums[index] = at(&o->c, channel);
+}
+
 static void convolve(const struct convolution *c, struct operands *o) {
     double *out = calloc(o->out.count, sizeof *out);
-    int64_t in_each = c->in_channels / c->groups, out_each = c->out_channels / c->groups;
     assert_non_null(out);
-    for (int64_t n = 0; n < c->batch; n++) {
-        for (int64_t to = 0; to < c->out_channels; to++) {
-            for (int64_t y = 0; y < c->output[0] * c->output[1] && c->has_bias; y++)
-                out[index_of(c->input_channels_last, c->out_channels, c->output, n, to, y / c->output[1],
-                             y % c->output[1])] = at(&o->c, to);
-            for (int64_t k = 0; k < in_each * c->input[0] * c->input[1] * c->filter[0] * c->filter[1]; k++) {
-                int64_t rest = k, tx = rest % c->filter[1], ty = (rest /= c->filter[1]) % c->filter[0];
-                int64_t x = (rest /= c->filter[0]) % c->input[1], y = (rest /= c->input[1]) % c->input[0];
-                int64_t from = rest / c->input[0], group = to / out_each, py, px;
-                if (c->transposed) {
-                    py = y * c->stride[0] - c->padding[0] + ty * c->dilation[0];
-                    px = x * c->stride[1] - c->padding[1] + tx * c->dilation[1];
-                } else {
-                    py = y + c->padding[0] - ty * c->dilation[0];
-                    px = x + c->padding[1] - tx * c->dilation[1];
-                    if (py % c->stride[0] != 0 || px % c->stride[1] != 0) continue;
-                    py /= c->stride[0];
-                    px /= c->stride[1];
-                }
-                if (py < 0 || px < 0 || py >= c->output[0] || px >= c->output[1]) continue;
-                int64_t channel = group * in_each + from;
-                int64_t filter =
-                    c->transposed ? index_of(c->filter_channels_last, out_each, c->filter, channel,
-                                             to % out_each, ty, tx)
-                                  : index_of(c->filter_channels_last, in_each, c->filter, to, from, ty, tx);
-                double value =
-                    at(&o->a, index_of(c->input_channels_last, c->in_channels, c->input, n, channel, y, x));
-                out[index_of(c->input_channels_last, c->out_channels, c->output, n, to, py, px)] +=
-                    value * at(&o->b, filter);
-            }
-        }
-    }
+    if (c->has_bias) each_output(c, add_bias, o, out);
+    each_term(c, o, add_product, (double *[GRADIENTS]){out});
     for (size_t i = 0; i < o->out.count; i++) set(&o->out, i, out[i]);
     free(out);
+}
+
+// Here A is the gradient of the result, and C the input. An operand of no gradient is not there.
+static void add_gradients(const struct operands *o, const struct term *term, double *sums[GRADIENTS]) {
+    double from = at(&o->a, term->output);
+    if (o->b.count > 0) sums[OF_INPUT][term->input] += from * at(&o->b, term->filter);
+    if (o->c.count > 0) sums[OF_FILTER][term->filter] += from * at(&o->c, term->input);
+}
+
+static void add_channel(const struct operands *o, int64_t index, int64_t channel, double sums[]) {
+    sums[channel] += at(&o->a, index);
+}
+
+static void differentiate(const struct convolution *c, struct operands *o) {
+    struct gradients gradients = gradients_in(&o->out, c);
+    double *sums[GRADIENTS];
+    for (int i = 0; i < GRADIENTS; i++) {
+        sums[i] = calloc(gradients.of[i].count + 1, sizeof *sums[i]);
+        assert_non_null(sums[i]);
+    }
+    each_term(c, o, add_gradients, sums);
+    if (has_gradient(c, OF_BIAS)) each_output(c, add_channel, o, sums[OF_BIAS]);
+    for (int i = 0; i < GRADIENTS; i++) {
+        for (size_t k = 0; k < gradients.of[i].count; k++) set(&gradients.of[i], k, sums[i][k]);
+        free(sums[i]);
+    }
 }
 
 // ---- the tested ops -------------------------------------------------------------------------------------
@@ -133,6 +195,14 @@ static const char *const lines[] = {
     "stride_b=0 addend=row scaling=tensor out_dtype=float8_e4m3fn fast_accumulation=1",
     "gemm dtype=float8_e5m2 batch=1 m=40 n=32 k=60000 trans_a=0 trans_b=1 lda=60000 ldb=60000 stride_a=0 "
     "stride_b=0 addend=none scaling=tensor out_dtype=float8_e5m2 fast_accumulation=0",
+    "gemm dtype=float8_e4m3fn batch=1 m=48 n=64 k=200 trans_a=0 trans_b=1 lda=200 ldb=200 stride_a=0 "
+    "stride_b=0 addend=row scaling=row out_dtype=float32 fast_accumulation=1",
+    "gemm dtype=float8_e4m3fn batch=1 m=150 n=140 k=400 trans_a=0 trans_b=1 lda=400 ldb=400 stride_a=0 "
+    "stride_b=0 addend=none scaling=block block_a=1x128 block_b=128x128 out_dtype=bfloat16 "
+    "fast_accumulation=0",
+    "gemm dtype=float4_e2m1fn_x2 batch=2 m=40 n=30 k=96 trans_a=0 trans_b=1 lda=98 ldb=96 stride_a=4000 "
+    "stride_b=2880 addend=none scaling=block block_a=1x16 block_b=1x16 out_dtype=float32 "
+    "fast_accumulation=0",
     "convolution dtype=float32 spatial=2 batch=2 in_channels=4 out_channels=6 groups=2 input=9,7 filter=3,2 "
     "stride=2,1 padding=1,0 dilation=1,2 output_padding=0,0 transposed=0 bias=1 input_channels_last=0 "
     "filter_channels_last=0",
@@ -142,6 +212,18 @@ static const char *const lines[] = {
     "convolution dtype=float32 spatial=2 batch=2 in_channels=4 out_channels=6 groups=2 input=5,4 filter=3,2 "
     "stride=2,3 padding=1,0 dilation=2,1 output_padding=1,2 transposed=1 bias=1 input_channels_last=0 "
     "filter_channels_last=1",
+    "convolution_backward dtype=float32 spatial=2 batch=2 in_channels=4 out_channels=6 groups=2 input=9,7 "
+    "filter=3,2 stride=2,1 padding=1,0 dilation=1,2 output_padding=0,0 transposed=0 "
+    "gradients=input,filter,bias input_channels_last=0 filter_channels_last=1",
+    "convolution_backward dtype=bfloat16 spatial=2 batch=3 in_channels=5 out_channels=4 groups=1 input=6,8 "
+    "filter=3,3 stride=1,1 padding=1,1 dilation=1,1 output_padding=0,0 transposed=0 gradients=filter,bias "
+    "input_channels_last=1 filter_channels_last=1",
+    "convolution_backward dtype=float32 spatial=2 batch=2 in_channels=4 out_channels=6 groups=2 input=5,4 "
+    "filter=3,2 stride=2,3 padding=1,0 dilation=2,1 output_padding=1,2 transposed=1 "
+    "gradients=input,filter,bias input_channels_last=0 filter_channels_last=0",
+    "convolution_backward dtype=float32 spatial=2 batch=4 in_channels=6 out_channels=6 groups=6 input=5,5 "
+    "filter=3,3 stride=1,1 padding=1,1 dilation=1,1 output_padding=0,0 transposed=0 gradients=input "
+    "input_channels_last=1 filter_channels_last=0",
 };
 enum { LINES = sizeof lines / sizeof lines[0] };
 
@@ -153,8 +235,16 @@ static void make(int number, struct op *op, struct operands *operands) {
     assert_int_equal(operands_make(op, op->type, 2, operands, reason), 0);
     if (op->kind == OP_GEMM)
         multiply(&op->gemm, operands);
-    else
+    else if (op->kind == OP_CONVOLUTION)
         convolve(&op->convolution, operands);
+    else
+        differentiate(&op->convolution, operands);
+}
+
+// The parts of a result: the gradients, or all of it.
+static struct gradients parts_of(const struct op *op, struct operands *operands) {
+    if (op->kind == OP_CONVOLUTION_BACKWARD) return gradients_in(&operands->out, &op->convolution);
+    return (struct gradients){{operands->out}};
 }
 
 // Calls attempt(number, op, operands) for every line, with the right result in place.
@@ -182,12 +272,16 @@ TEST(what_is_right_passes) {
 
 // One more in an element is less than a rounding of a large bfloat16 or float8, so these are left out.
 static void spoil_elements(int number, const struct op *op, struct operands *operands) {
-    for (int trial = 0; trial < 20 && op->type != BFLOAT16 && !is_float8(op->type); trial++) {
-        size_t place = random_64(&place_seed) % operands->out.count;
-        double right = tensor_value(&operands->out, place);
-        set(&operands->out, place, right + 1);
-        if (passes(op, operands)) fail_msg("line %d, element %zu", number, place);
-        set(&operands->out, place, right);
+    struct gradients parts = parts_of(op, operands);
+    enum data_type type = operands->out.type;
+    for (int trial = 0; trial < 20 && type != BFLOAT16 && !is_float8(type); trial++) {
+        struct tensor *part = &parts.of[trial % GRADIENTS];
+        if (part->count == 0) continue;
+        size_t place = random_64(&place_seed) % part->count;
+        double right = tensor_value(part, place);
+        set(part, place, right + 1);
+        if (passes(op, operands)) fail_msg("line %d, part %d, element %zu", number, trial % GRADIENTS, place);
+        set(part, place, right);
     }
 }
 
@@ -196,11 +290,17 @@ TEST(one_wrong_element_is_found) {
 }
 
 static void forget_elements(int number, const struct op *op, struct operands *operands) {
-    struct tensor *out = &operands->out;
-    size_t width = data_type_size(out->type);
-    memset((char *)out->data + (out->count - 1) * width, 0xFF, width);
-    if (passes(op, operands)) fail_msg("line %d, the last element", number);
-    tensor_poison(out, 1);
+    struct gradients parts = parts_of(op, operands);
+    size_t width = data_type_size(operands->out.type);
+    for (int i = 0; i < GRADIENTS; i++) {
+        if (parts.of[i].count == 0) continue;
+        char *last = (char *)parts.of[i].data + (parts.of[i].count - 1) * width, right[8];
+        memcpy(right, last, width);
+        memset(last, 0xFF, width);
+        if (passes(op, operands)) fail_msg("line %d, the last element of part %d", number, i);
+        memcpy(last, right, width);
+    }
+    tensor_poison(&operands->out, 1);
     if (passes(op, operands)) fail_msg("line %d, all elements", number);
 }
 
@@ -208,13 +308,69 @@ TEST(what_was_not_written_is_found) {
     with_all(forget_elements);
 }
 
+// A gradient of filters that is transposed: those of its input and output channels change places.
+TEST(exchanged_channels_of_filters_are_found) {
+    char line[] =
+        "convolution_backward dtype=float32 spatial=2 batch=2 in_channels=6 out_channels=6 groups=1 "
+        "input=5,5 filter=1,1 stride=1,1 padding=0,0 dilation=1,1 output_padding=0,0 transposed=0 "
+        "gradients=filter input_channels_last=0 filter_channels_last=0";
+    enum { CHANNELS = 6 };
+    struct op op;
+    struct operands operands;
+    char reason[REASON_SIZE];
+    assert_int_equal(op_read(line, &op, reason), 0);
+    assert_int_equal(operands_make(&op, FLOAT32, 1, &operands, reason), 0);
+    differentiate(&op.convolution, &operands);
+    assert_true(passes(&op, &operands));
+    float *out = operands.out.data, other[CHANNELS * CHANNELS];
+    for (int i = 0; i < CHANNELS * CHANNELS; i++) other[i] = out[i % CHANNELS * CHANNELS + i / CHANNELS];
+    memcpy(out, other, sizeof other);
+    assert_false(passes(&op, &operands));
+}
+
 static void clear(int number, const struct op *op, struct operands *operands) {
-    memset(operands->out.data, 0, operands->out.count * data_type_size(op->type));
+    memset(operands->out.data, 0, tensor_bytes(&operands->out));
     if (passes(op, operands)) fail_msg("line %d, zeros", number);
 }
 
 TEST(zeros_are_found) {
     with_all(clear);
+}
+
+// A library that takes the scales of other rows and blocks has a wrong result.
+TEST(scales_in_a_wrong_order_are_found) {
+    int tried = 0;
+    for (int i = 0; i < LINES; i++) {
+        struct op op;
+        struct operands operands;
+        if (strstr(lines[i], "scaling=row") == NULL && strstr(lines[i], "scaling=block") == NULL) continue;
+        scales_moved = 128; // a block of any kind
+        make(i, &op, &operands);
+        scales_moved = 0;
+        if (passes(&op, &operands)) fail_msg("line %d, moved scales", i);
+        tried++;
+    }
+    assert_int_equal(tried, 3);
+}
+
+// Scales differ along rows and along K, for a mistake in one of them to be found.
+TEST(scales_differ_in_both_directions) {
+    struct gemm gemm = {.scaling = SCALE_BLOCK, .block_a = BLOCK_1X16, .block_b = BLOCK_128X128};
+    const struct scales all[] = {scales_of_a(&gemm, FLOAT4_E2M1FN_X2), scales_of_b(&gemm, FLOAT8_E4M3FN)};
+    enum { BLOCKS_EACH = 64, ENOUGH = BLOCKS_EACH * BLOCKS_EACH / 3 };
+    for (int i = 0; i < 2; i++) {
+        int rows = 0, along = 0;
+        for (size_t row = 0; row < BLOCKS_EACH; row++) {
+            for (size_t k = 0; k < BLOCKS_EACH; k++) {
+                int here = scale_exponent(&all[i], row, k);
+                rows += here != scale_exponent(&all[i], row + 1, k);
+                along += here != scale_exponent(&all[i], row, k + 1);
+            }
+        }
+        assert_true(rows > ENOUGH && along > ENOUGH);
+    }
+    gemm.scaling = SCALE_TENSOR;
+    assert_false(scales_of_a(&gemm, FLOAT8_E4M3FN).are_there);
 }
 
 // Each row gets the place of the one before it.

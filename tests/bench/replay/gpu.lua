@@ -141,10 +141,46 @@ function TestReplay.test_scales_of_blocks_are_right()
   end
   lib.ends_with(1, replay(lines, "sm=100"))
   for i, row in ipairs(gemms()) do luaunit.assertEquals(row["warm median (us)"] ~= "", i == 4, row.note) end
+  -- A library that takes scales of rows or blocks in another order has a wrong result.
+  lines[5] = fp8("rows", { scaling = "row", m = 144, n = 272, k = 400, lda = 400, ldb = 400 })
+  for _, sm in ipairs { 90, 100 } do
+    lib.ends_with(1, replay(lines, "scale_order=1 sm=" .. sm))
+    for i, row in ipairs(gemms()) do
+      luaunit.assertEquals(row["warm median (us)"], "")
+      if sm == 90 and (i <= 3 or i == 5) or sm == 100 and i >= 4 and i <= 5 then
+        luaunit.assertStrContains(row.note, "the library's result is wrong", false, tostring(i))
+      end
+    end
+  end
   local many = { m = 16, n = 1310720, k = 16, lda = 16, ldb = 16, limit_us = 1 }
   lib.ends_with(0, replay({ blocks("many", "1x128", "1x128", many) }, ""))
   many.scaling = "row"
   lib.ends_with(0, replay({ fp8("rows", many) }, ""))
+end
+
+-- Pairs of 4 bits with a scale for each 16, of sizes that fill no tile of scales; and three products.
+function TestReplay.test_products_of_4_bits_are_right()
+  local function fp4(id, more)
+    local fields = { dtype = "float4_e2m1fn_x2", m = 144, n = 272, k = 416, lda = 416, ldb = 416,
+      scaling = "block", block_a = "1x16", block_b = "1x16", fast_accumulation = 0 }
+    for name, value in pairs(more or {}) do fields[name] = value end
+    return fp8(id, fields)
+  end
+  local lines = { fp4 "plain", fp4("row", { addend = "row", out_dtype = "float16" }),
+    fp4("batch", { batch = 3, stride_a = 144 * 416, stride_b = 272 * 416 }),
+    fp4("small_blocks", { block_a = "1x32", block_b = "1x32" }) }
+  lib.ends_with(1, replay(lines, "sm=100"))
+  for i, row in ipairs(gemms()) do luaunit.assertEquals(row["warm median (us)"] ~= "", i <= 3, row.note) end
+  luaunit.assertEquals(gemms()[1]["computed in"], "float4_e2m1fn_x2")
+  lib.ends_with(1, replay(lines, "sm=100 scale_order=1"))
+  for i = 1, 3 do luaunit.assertStrContains(gemms()[i].note, "the library's result is wrong") end
+  lib.ends_with(1, replay(lines, ""))
+  luaunit.assertStrContains(gemms()[1].note, "CUBLAS_STATUS_NOT_SUPPORTED")
+  for _, more in ipairs { { k = 415 }, { trans_b = 0, ldb = 272 }, { trans_a = 1 } } do
+    local _, said, errors = replay({ fp4("wrong", more) }, "sm=100")
+    luaunit.assertStrContains(said .. errors .. gemms()[1].note,
+      "operands of 4 bits are not in pairs along K")
+  end
 end
 
 function TestReplay.test_every_kind_of_convolution_is_right()
@@ -160,6 +196,51 @@ function TestReplay.test_every_kind_of_convolution_is_right()
     convolution("up_with_bias", { transposed = 1, bias = 1, input_channels_last = 1 }),
   }, ""))
   for i, row in ipairs(convolutions()) do luaunit.assertEquals(row.library, "cudnn", i) end
+end
+
+local function backward(id, more)
+  local fields = { gradients = "input,filter,bias" }
+  for name, value in pairs(more or {}) do fields[name] = value end
+  local line = convolution(id, fields)
+  return (line:gsub("^convolution", "convolution_backward"):gsub(" bias=%d", ""))
+end
+
+function TestReplay.test_every_gradient_is_right()
+  lib.ends_with(0, replay({
+    backward "all",
+    backward("groups", { groups = 2, dilation = "2,1", gradients = "input,filter" }),
+    backward("last", { dtype = "bfloat16", input_channels_last = 1, filter_channels_last = 1 }),
+    backward("line", { dtype = "float16", spatial = 1, input = 20, filter = 5, stride = 2, padding = 2,
+      dilation = 1, output_padding = 0 }),
+    backward("room", { spatial = 3, input = "4,5,6", filter = "2,3,3", stride = "1,1,2",
+      padding = "0,1,1", dilation = "1,1,1", output_padding = "0,0,0" }),
+    backward("up", { transposed = 1, groups = 2, stride = "2,2", output_padding = "1,0" }),
+    backward("up_far", { transposed = 1, stride = "2,2", dilation = "3,1", output_padding = "2,0",
+      gradients = "input" }), -- beyond a stride
+    backward("filter", { gradients = "filter" }), backward("bias", { gradients = "bias" }),
+  }, ""))
+  for i, row in ipairs(convolutions()) do luaunit.assertEquals(row.library, "cudnn", i) end
+  luaunit.assertEquals(convolutions()[1].kernel, "engine_40+engine_40+sum")
+  luaunit.assertEquals(convolutions()[9].kernel, "sum")
+end
+
+-- The library's choice for both gradients takes 100 µs; with another one for one of them 70 and 130 µs.
+function TestReplay.test_a_faster_algorithm_of_one_gradient_is_reported()
+  lib.ends_with(0, replay({ backward "one" }, "algorithms_us=50,20,80"))
+  local row = convolutions()[1]
+  luaunit.assertEquals({ row.algorithms, row["fastest algorithm"] }, { "5", "1" })
+  luaunit.assertAlmostEquals(tonumber(row["warm median (us)"]), 100, 6)
+  luaunit.assertAlmostEquals(tonumber(row["gain over its choice (pct)"]), 43, 8)
+end
+
+function TestReplay.test_a_wrong_gradient_has_no_time()
+  lib.ends_with(1, replay({ backward("input", { gradients = "input" }),
+    backward("filter", { gradients = "filter" }) }, "wrong=0"))
+  for _, row in ipairs(convolutions()) do
+    luaunit.assertStrContains(row.note, "not replayed: the library's result is wrong")
+  end
+  lib.ends_with(1, replay({ backward "bias" }, "wrong_bias=1"))
+  luaunit.assertStrContains(convolutions()[1].note, "an element of the bias' gradient is")
 end
 
 -- 50 µs, 20 µs and 80 µs: the first is the library's choice, and the row has its time.

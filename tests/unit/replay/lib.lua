@@ -54,6 +54,18 @@ function lib.convolution(batch, channels, size, dtype)
     concrete = { "", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1" } }
 end
 
+-- The backward of that convolution; mask: of its gradients, as in a trace.
+function lib.convolution_backward(batch, channels, size, dtype, mask)
+  local args = lib.convolution(batch, channels, size, dtype)
+  table.insert(args.dims, 1, args.dims[1])
+  table.insert(args.strides, 1, args.strides[1])
+  table.insert(args.types, 1, dtype)
+  args.types[4] = "ScalarList" -- sizes of the bias
+  table.insert(args.concrete, 1, "")
+  args.concrete[4], args.concrete[11] = ("[%d]"):format(channels), mask
+  return args
+end
+
 -- Writes the trace; header = { device, threads, rank, world_size, gentables }. Returns its path.
 function lib.save(trace, name, header)
   local path = ("%s/%s"):format(lib.work, name)

@@ -48,6 +48,35 @@ function TestReports.test_the_ops_that_make_99_percent_are_timed()
   luaunit.assertStrContains(said, "5 of 5 ops have a time")
 end
 
+-- Forward and backward are of one kind, and a row has all gradients of a call.
+function TestReports.test_backward_convolutions_are_timed()
+  local one = lib.trace()
+  one:run("aten::convolution_backward", 200,
+    lib.convolution_backward(2, 4, 9, "float", "[True, True, True]"))
+  one:run("aten::convolution", 70, lib.convolution(2, 4, 9, "float"))
+  one:run("aten::convolution_backward", 50,
+    lib.convolution_backward(2, 4, 9, "float", "[False, True, False]"))
+  one:run("aten::convolution_backward", 20, lib.convolution_backward(2, 4, 9, "float", ""))
+  lib.clean()
+  local said, errors = lib.ends_with(0, lib.run("replay", lib.save(one, "t.json"), "--out", lib.out, "--csv",
+    "--samples", "3"))
+  luaunit.assertEquals(errors, "")
+  luaunit.assertStrContains(said, "3 of 4 ops have a time")
+  local rows = lib.rows(lib.sheets, "conv_node_replay")
+  luaunit.assertEquals({ rows[1].name, rows[1]["param: gradients"], rows[1].library },
+    { "aten::convolution_backward", "input,filter,bias", "onednn" })
+  luaunit.assertEquals({ rows[2].name, rows[2]["param: gradients"] }, { "aten::convolution", "" })
+  luaunit.assertEquals(rows[3]["param: gradients"], "filter")
+  luaunit.assertEquals(rows[4].note,
+    "not replayed: the trace does not show which gradients were computed (output_mask)")
+  -- 2 × 4 × 81 results of 36 products each, and as many sums of the bias.
+  local results, us = 2 * 4 * 81, tonumber(rows[1]["warm median (us)"])
+  luaunit.assertAlmostEquals(tonumber(rows[1]["replay TFLOP/s"]),
+    (2 * 2 * results * 36 + results) / us / 1e6, 1e-9)
+  local said_again = lib.ends_with(0, lib.run("replay", lib.out .. "/node_replay_report_ops/conv_001.op"))
+  luaunit.assertStrContains(said_again, "conv_001")
+end
+
 -- Of five samples the least and the greatest enclose the median in 93.75 % of all cases: no interval of 95 %.
 function TestReports.test_an_interval_takes_six_samples()
   for _, case in ipairs { { "5", false }, { "6", true } } do

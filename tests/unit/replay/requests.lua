@@ -141,6 +141,27 @@ function TestRequests.test_the_shapes_of_scales_give_their_blocks()
   end
 end
 
+-- PyTorch counts pairs of 4 bits along K, and a factor for each 16 elements, in whole tiles.
+function TestRequests.test_products_of_4_bits_count_their_elements()
+  local fp4 = "c10::Float4_e2m1fn_x2"
+  local function of_pairs(change)
+    return scaled(function(call)
+      call.dims = { { 300, 352 }, { 352, 520 }, { 384 * 44 }, { 640 * 44 }, {}, {}, {}, {} }
+      call.strides = { { 352, 1 }, { 1, 352 }, {}, {}, {}, {}, {}, {} }
+      call.types = { fp4, fp4, "c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "", "", "Scalar", "Scalar" }
+      if change then change(call) end
+    end)
+  end
+  local one = assert(of_pairs())
+  luaunit.assertEquals(values(one, "dtype", "m", "n", "k", "lda", "ldb", "scaling", "block_a", "block_b",
+    "out_dtype"), { "float4_e2m1fn_x2", 300, 520, 704, 704, 704, "block", "1x16", "1x16", "bfloat16" })
+  luaunit.assertEquals(one.flops, 2 * 300 * 520 * 704)
+  one = assert(of_pairs(function(call) call.dims[3] = { 384 * 43 } end))
+  luaunit.assertNil(request.value(one, "block_a"))
+  local _, why = of_pairs(function(call) call.strides[2] = { 520, 1 } end)
+  luaunit.assertEquals(why, "pairs of 4 bits are not along K")
+end
+
 function TestRequests.test_the_bias_of_a_scaled_product_is_added()
   local one = assert(scaled(function(call) call.dims[5], call.types[5] = { 24 }, "c10::BFloat16" end))
   luaunit.assertEquals(values(one, "addend", "addend_dtype", "alpha", "beta"), { "row", "bfloat16", 1, 1 })
@@ -211,9 +232,68 @@ function TestRequests.test_convolutions_have_the_place_of_channels()
     { "the input has strides (240, 60, 12, 2): copied first; the copy is not timed" })
 end
 
+-- The backward of such a convolution, with a result of 3 × 4; `change` alters its arguments.
+local function backward(change)
+  local call = { dims = { { 2, 8, 3, 4 }, { 2, 4, 5, 6 }, { 8, 2, 3, 3 } },
+    types = { "c10::BFloat16", "c10::BFloat16", "c10::BFloat16" },
+    strides = { { 96, 12, 4, 1 }, { 120, 30, 6, 1 }, { 18, 9, 3, 1 } },
+    concrete = { "", "", "", "[8]", "[2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "2",
+      "[True, True, True]" } }
+  if change then change(call) end
+  return of("aten::convolution_backward", call)
+end
+
+function TestRequests.test_backward_convolutions_have_the_gradients_of_their_mask()
+  local one = assert(backward())
+  luaunit.assertEquals(one.kind, "convolution_backward")
+  luaunit.assertEquals(values(one, "spatial", "stride", "padding", "groups", "out_channels", "input",
+    "filter", "gradients"), { 2, "2,2", "1,1", 2, 8, "5,6", "3,3", "input,filter,bias" })
+  luaunit.assertNil(request.value(one, "bias"))
+  luaunit.assertEquals(one.notes, {})
+  luaunit.assertEquals(one.flops, 2 * 2 * (2 * 8 * 12) * 18 + 2 * 8 * 12)
+  one = assert(backward(function(call) call.concrete[11] = "[False, True, False]" end))
+  luaunit.assertEquals(values(one, "gradients"), { "filter" })
+  luaunit.assertEquals(one.flops, 2 * (2 * 8 * 12) * 18)
+end
+
+function TestRequests.test_backward_convolutions_with_unknown_gradients_are_refused()
+  local cases = {
+    ["the trace does not show which gradients were computed (output_mask)"] = { 11, "" },
+    ["no gradient was computed"] = { 11, "[False, False, False]" },
+  }
+  for reason, case in pairs(cases) do
+    local one, why = backward(function(call) call.concrete[case[1]] = case[2] end)
+    luaunit.assertNil(one)
+    luaunit.assertEquals(why, reason)
+  end
+  local one, why = backward(function(call) call.types[1] = "float" end)
+  luaunit.assertNil(one)
+  luaunit.assertEquals(why, "input and gradient are of different types")
+  one, why = backward(function(call) call.dims[1] = {} end)
+  luaunit.assertNil(one)
+  luaunit.assertEquals(why, "the gradient of the result has no shape")
+end
+
+-- Channels last, in one of input and gradient or in both.
+function TestRequests.test_a_gradient_laid_out_unlike_the_input_is_reported()
+  local function with(gradient, input)
+    local one = assert(backward(function(call) call.strides = { gradient, input, { 18, 9, 3, 1 } } end))
+    return values(one, "input_channels_last")[1], one.notes
+  end
+  local plain, last = { 96, 12, 4, 1 }, { 96, 1, 32, 8 }
+  local other = "the gradient of the result is laid out unlike the input: copied first; the copy is not timed"
+  luaunit.assertEquals({ with(last, { 120, 1, 24, 4 }) }, { 1, {} })
+  luaunit.assertEquals({ with(plain, { 120, 1, 24, 4 }) }, { 1, { other } })
+  luaunit.assertEquals({ with(last, { 120, 30, 6, 1 }) }, { 0, { other } })
+  luaunit.assertEquals({ with({ 0, 0, 0, 0 }, { 120, 30, 6, 1 }) },
+    { 0, { "the gradient of the result has strides (0, 0, 0, 0): copied first; the copy is not timed" } })
+  luaunit.assertEquals({ with({}, { 120, 30, 6, 1 }) },
+    { 0, { "strides are not in the trace: taken as contiguous" } })
+end
+
 function TestRequests.test_a_line_reads_back_as_the_same_request()
   for _, one in ipairs { addmm({ 2 }, { "", "", "", "0.1", "1" }), convolution({ 120, 30, 6, 1 },
-    { 18, 9, 3, 1 }) } do
+    { 18, 9, 3, 1 }), assert(backward()) } do
     local line = request.line(one, "x")
     local again, id = request.read(line)
     luaunit.assertEquals(id, "x")

@@ -9,6 +9,7 @@ program_with "$WORK/program/bin"
 succeeds detect
 has '^arch       host$' "$stdout"
 has '^MPI        none: no bench .*install Open MPI' "$stdout"
+has '^GPUs       none: no bench .*-cuda: .*CUDA and NCCL are found: build again' "$stdout"
 has '^not        host: no bench' "$stdout"
 if grep -q '^measurable' "$stdout"; then die "measurable without a bench"; fi
 

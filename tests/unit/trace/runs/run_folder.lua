@@ -53,6 +53,12 @@ function TestLayout.test_files_that_name_their_rank()
     { "nil nil 2:x-rank-2.json.gz 4:rank4.json" })
 end
 
+function TestLayout.test_merged_traces_of_a_folder_are_left_out()
+  touch("run/trace0.json", "run/trace1.json", "run/merged.json.gz", "run/256thread_28ch_merged.json")
+  luaunit.assertEquals(found "run", { "nil nil nil:trace0.json nil:trace1.json" })
+  luaunit.assertEquals(found "run/merged.json.gz", { "nil nil nil:merged.json.gz" })
+end
+
 function TestLayout.test_several_sweeps_are_not_guessed_at()
   touch("experiments/sweep_1/1thread/nccl_1channels/torch_profiler/rank0/a.json",
     "experiments/sweep_2/1thread/nccl_1channels/torch_profiler/rank0/a.json")
