@@ -85,7 +85,7 @@ uses() {
     generate) echo topology databases ;;
     workload) echo mpi topology cards compressed workbooks pictures gemms ;;
     replay) echo compressed workbooks gemms convolutions ;;
-    trace) echo compressed workbooks pictures ;;
+    trace) echo compressed workbooks databases pictures ;;
     metric) echo compressed databases cards pictures ;;
     plot) echo pictures ;;
     report) echo workbooks ;;

@@ -1,27 +1,33 @@
--- Lua values as texts, to send them from a child process to its parent: pack writes, unpack reads. Values are
--- nil, booleans, numbers, texts, and tables of them without cycles. Lists of floats have a fast format.
+-- Lua values as texts, for a child process that sends them to its parent, and for files: pack writes, unpack
+-- reads. Values are nil, booleans, numbers, texts, and tables of them without cycles. Lists of floats and
+-- lists of integers have a fast format.
 local pack = {}
 
-local CHUNK = 100 -- floats packed by one call
-local many = ("d"):rep(CHUNK)
+local CHUNK = 100 -- numbers packed by one call
+local LEAST = 8 -- numbers in a list with the fast format
 
-local function is_float_list(list)
-  local count = #list
-  if count < 8 or math.type(list[1]) ~= "float" then return false end
-  for i = 1, count do
-    if math.type(list[i]) ~= "float" then return false end
+-- The fast formats, by the type of the numbers: the mark in the text, and the format of one number.
+local lists = { float = { mark = "D", one = "<d" }, integer = { mark = "I", one = "<i8" } }
+for _, list in pairs(lists) do list.many = "<" .. list.one:sub(2):rep(CHUNK) end
+
+-- The fast format of a list of numbers of one type; nil: it has none.
+local function format_of(list)
+  local kind, count = math.type(list[1]), #list
+  if not kind or count < LEAST then return nil end
+  for i = 2, count do
+    if math.type(list[i]) ~= kind then return nil end
   end
-  return next(list, count) == nil
+  return next(list, count) == nil and lists[kind] or nil
 end
 
-local function pack_floats(out, list)
-  out[#out + 1] = string.pack("<c1I8", "D", #list)
+local function pack_numbers(out, list, format)
+  out[#out + 1] = string.pack("<c1I8", format.mark, #list)
   local i = 1
   while i + CHUNK - 1 <= #list do
-    out[#out + 1] = string.pack("<" .. many, table.unpack(list, i, i + CHUNK - 1))
+    out[#out + 1] = string.pack(format.many, table.unpack(list, i, i + CHUNK - 1))
     i = i + CHUNK
   end
-  for k = i, #list do out[#out + 1] = string.pack("<d", list[k]) end
+  for k = i, #list do out[#out + 1] = string.pack(format.one, list[k]) end
 end
 
 local pack_value
@@ -52,7 +58,8 @@ function pack_value(out, value)
   elseif kind == "nil" then
     out[#out + 1] = "n"
   elseif kind == "table" then
-    if is_float_list(value) then pack_floats(out, value) else pack_table(out, value) end
+    local format = format_of(value)
+    if format then pack_numbers(out, value, format) else pack_table(out, value) end
   else
     error("a value of type " .. kind .. " cannot be packed", 0)
   end
@@ -65,17 +72,17 @@ function pack.pack(value)
   return table.concat(out)
 end
 
-local function unpack_floats(text, at)
+local function unpack_numbers(text, at, format)
   local count
   count, at = string.unpack("<I8", text, at)
   local list, i = {}, 1
   while i + CHUNK - 1 <= count do
-    local values = { string.unpack("<" .. many, text, at) }
+    local values = { string.unpack(format.many, text, at) }
     at = table.remove(values)
     table.move(values, 1, CHUNK, i, list)
     i = i + CHUNK
   end
-  for k = i, count do list[k], at = string.unpack("<d", text, at) end
+  for k = i, count do list[k], at = string.unpack(format.one, text, at) end
   return list, at
 end
 
@@ -100,7 +107,8 @@ local readers = {
   t = function(_, at) return true, at end,
   f = function(_, at) return false, at end,
   n = function(_, at) return nil, at end,
-  D = unpack_floats,
+  D = function(text, at) return unpack_numbers(text, at, lists.float) end,
+  I = function(text, at) return unpack_numbers(text, at, lists.integer) end,
   T = unpack_table,
 }
 

@@ -3,6 +3,8 @@
 //   sqlite.open(path) -> database | nil, message              read only
 //   sqlite.create(path) -> database | nil, message            to write; made if missing. Waits up to a
 //                                                             minute for other writers
+//   sqlite.memory() -> database | nil, message                a new one that no file has yet
+//   database:write(path) -> true | nil, message               writes it as a file, whole or not at all
 //   database:query(sql, each, ...) -> true | nil, message     binds ... to the ? of sql, and calls
 //                                                             each(columns...) for every row
 //   database:insert(sql, rows) -> true | nil, message         runs sql for each { value... } of a list; a
@@ -23,6 +25,7 @@
 #include <sys/stat.h>
 
 #include "base/bindings.h"
+#include "system/file.h"
 
 #define DATABASE_TYPE  "gentables.sqlite"
 #define STATEMENT_TYPE "gentables.sqlite_statement"
@@ -103,11 +106,16 @@ static int fail_as(lua_State *lua, const struct database *database) {
     return push_failed(lua, lua_pushfstring(lua, "%s: %s", message, strerror(reason)));
 }
 
-static int open_with(lua_State *lua, int flags) {
-    const char *path = luaL_checkstring(lua, 1);
+static struct database *push_database(lua_State *lua) {
     struct database *database = lua_newuserdatauv(lua, sizeof *database, 0);
     *database = (struct database){.sqlite = NULL};
     luaL_setmetatable(lua, DATABASE_TYPE);
+    return database;
+}
+
+static int open_with(lua_State *lua, int flags) {
+    const char *path = luaL_checkstring(lua, 1);
+    struct database *database = push_database(lua);
     struct stat status;
     bool is_there = stat(path, &status) == 0, creates = flags & SQLITE_OPEN_CREATE;
     if (!is_there && !creates) return push_failed(lua, strerror(errno));
@@ -137,6 +145,33 @@ static int lua_sqlite_open(lua_State *lua) {
 // create(path)
 static int lua_sqlite_create(lua_State *lua) {
     return open_with(lua, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+}
+
+// memory()
+static int lua_sqlite_memory(lua_State *lua) {
+    struct database *database = push_database(lua);
+    int opened = sqlite3_open(":memory:", &database->sqlite);
+    if (database->sqlite == NULL) return push_failed(lua, "out of memory");
+    return opened == SQLITE_OK ? 1 : fail_as(lua, database);
+}
+
+// database:write(path)
+static int lua_sqlite_write(lua_State *lua) {
+    struct database *database = check_database(lua);
+    const char *path = luaL_checkstring(lua, 2);
+#if SQLITE_VERSION_NUMBER >= 3036000 // earlier ones may lack sqlite3_serialize
+    struct problem problem;
+    sqlite3_int64 size;
+    unsigned char *bytes = sqlite3_serialize(database->sqlite, "main", &size, 0);
+    if (bytes == NULL) return push_failed(lua, "out of memory");
+    bool is_written = file_write(path, (const char *)bytes, (size_t)size, false, &problem);
+    sqlite3_free(bytes);
+    return is_written ? push_true(lua) : push_failed(lua, problem.text);
+#else
+    (void)database;
+    return push_failed(
+        lua, lua_pushfstring(lua, "%s: SQLite 3.36 or later is required, and this is " SQLITE_VERSION, path));
+#endif
 }
 
 static int lua_sqlite_close(lua_State *lua) {
@@ -249,13 +284,13 @@ static int lua_sqlite_query(lua_State *lua) {
 int luaopen_core_sqlite(lua_State *lua);
 int luaopen_core_sqlite(lua_State *lua) {
     note_failed_opens();
-    static const luaL_Reg methods[] = {{"query", lua_sqlite_query},
-                                       {"insert", lua_sqlite_insert},
-                                       {"close", lua_sqlite_close},
-                                       {"__gc", lua_sqlite_close},
-                                       {NULL, NULL}};
-    static const luaL_Reg functions[] = {
-        {"open", lua_sqlite_open}, {"create", lua_sqlite_create}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"query", lua_sqlite_query}, {"insert", lua_sqlite_insert},
+                                       {"write", lua_sqlite_write}, {"close", lua_sqlite_close},
+                                       {"__gc", lua_sqlite_close},  {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"open", lua_sqlite_open},
+                                         {"create", lua_sqlite_create},
+                                         {"memory", lua_sqlite_memory},
+                                         {NULL, NULL}};
     static const luaL_Reg of_statement[] = {{"__gc", finalize}, {NULL, NULL}};
     make_type(lua, STATEMENT_TYPE, of_statement);
     make_type(lua, DATABASE_TYPE, methods);

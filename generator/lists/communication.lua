@@ -29,9 +29,15 @@ communication.bus_factors = {
 
 local row_of = {} -- [name of a kernel] = row, or false
 
+-- The rows that `add` added.
+communication.added = {}
+
 -- Adds rows like those of communication_kernels.lua; they come first. Before traces are read.
 function communication.add(rows)
-  for i, row in ipairs(rows) do table.insert(communication.kernels, i, row) end
+  for i, row in ipairs(rows) do
+    table.insert(communication.kernels, i, row)
+    table.insert(communication.added, i, row)
+  end
   row_of = {}
 end
 

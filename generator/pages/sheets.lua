@@ -1,4 +1,4 @@
--- Sheets to files: a folder of CSVs, or one workbook. A sheet is
+-- Sheets to files: a folder of CSVs, one workbook, or one database. A sheet is
 --
 --   { name = "GEMM", columns = { "name", "time ms" }, rows = { { "aten::mm", 1.5 }, ... } }
 --
@@ -7,10 +7,13 @@
 -- index of the column:
 --   formats = { ["time ms"] = "0.00" }   number formats (default: default_formats)
 --   colours = { ["time ms"] = { 0xFFFFFF, 0xC0392B } }   a scale of two or three colours
+--   units   = { ["time ms"] = "ms" }     for the database (default: by the title, pages/sheet_database.lua)
+-- and, for the database, views = { { name, sql }... } over its own table.
 local fail = require "base.fail"
 local file = require "core.file"
 local optional = require "base.optional"
 local sequences = require "base.sequences"
+local sheet_database = require "pages.sheet_database"
 local text = require "core.sheet_text"
 local valid_utf8 = require("base.text").valid_utf8
 
@@ -194,20 +197,47 @@ function sheets.write_xlsx(path, list)
   return notes
 end
 
--- Selects CSVs and a workbook as a verb's output. If the library for workbooks is missing, prints that and
--- selects CSVs alone.
-function sheets.choose_both(args)
+-- Writes all sheets as tables of a database. Returns true, or nil, message.
+sheets.write_sqlite = sheet_database.write
+
+-- The option of verbs that write sheets. `names`: the formats of the verb (default: all).
+function sheets.formats_option(names)
+  return { name = "formats", aliases = { "format" }, value = "LIST", comma = true,
+    one_of = names or { "csv", "xlsx", "sqlite" },
+    help = names and table.concat(names, ", ") .. " or both (default: csv)"
+      or "of csv, xlsx, sqlite: --formats sqlite writes a database, a table for each sheet" }
+end
+
+-- Sets args.csv, args.xlsx and args.sqlite for the formats in args. Returns whether there are some. Raises if
+-- a database is wanted and cannot be written.
+function sheets.take_formats(args)
+  for _, name in ipairs(args.formats or {}) do args[name] = true end
+  if args.sqlite then fail.unless(sheet_database.is_there()) end
+  return args.csv or args.xlsx or args.sqlite or false
+end
+
+-- Selects the forms of a verb's output: those of the command line; without any, CSVs and a workbook. If the
+-- library for workbooks is missing, prints that and selects CSVs alone.
+function sheets.choose(args)
+  if sheets.take_formats(args) then return end
   local has, why = sheets.has_xlsx()
   args.csv, args.xlsx = true, has
   if not has then fail.note("no workbook: " .. why) end
 end
 
--- Calls write_xlsx and write_folder for the given paths; raises their failures. The workbook, which needs
--- more space and open files, is the first: if it fails, no CSV is written.
+-- The paths of a list of sheets named `base`, as sheets.save takes them, for those of forms.csv, forms.xlsx
+-- and forms.sqlite that are true.
+function sheets.paths(base, forms)
+  return { folder = forms.csv and base .. "_csvs", xlsx = forms.xlsx and base .. ".xlsx",
+    sqlite = forms.sqlite and base .. ".sqlite" }
+end
+
+-- Calls write_xlsx, write_sqlite and write_folder for the given paths; raises their failures. The workbook,
+-- which needs more space and open files, is the first: if it fails, no CSV is written.
 function sheets.save(list, paths)
-  local parent = paths.xlsx and paths.xlsx:match("^(.+)/")
+  local parent = (paths.xlsx or paths.sqlite or ""):match("^(.+)/")
   if parent then fail.unless_done(file.make_folder(parent)) end
-  for _, kind in ipairs { "xlsx", "folder" } do
+  for _, kind in ipairs { "xlsx", "sqlite", "folder" } do
     local path = paths[kind]
     if path then fail.unless_done(sheets["write_" .. kind](path, list)) end
   end

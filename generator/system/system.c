@@ -1,12 +1,14 @@
-// require "core.system": functions that Lua's library lacks: syncing and locking files, the terminal, a hash,
-// the environment, a limit on memory. On failure they return nil, message.
+// require "core.system": functions that Lua's library lacks: syncing and locking files, the terminal, hashes,
+// the identity of files, the environment, a limit on memory. On failure they return nil, message.
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <lauxlib.h>
 #include <limits.h>
 #include <lua.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -25,10 +27,62 @@ static int terminal_columns(void) {
 }
 
 // FNV-1a (Fowler, Noll, Vo), 64 bits. Not for security.
-static uint64_t fnv1a(const char *data, size_t size) {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)data[i]) * 0x100000001b3;
+static const uint64_t FNV_BASIS = 0xcbf29ce484222325, FNV_PRIME = 0x100000001b3;
+
+static uint64_t fnv1a_from(uint64_t hash, const void *data, size_t size) {
+    for (size_t i = 0; i < size; i++) hash = (hash ^ ((const unsigned char *)data)[i]) * FNV_PRIME;
     return hash;
+}
+
+static uint64_t fnv1a(const char *data, size_t size) {
+    return fnv1a_from(FNV_BASIS, data, size);
+}
+
+// The hash of long data: FNV-1a over words of 8 bytes, in four lanes that a CPU computes at once; then over
+// the lanes. A change of one word always changes it.
+enum { LANES = 4, BLOCK = LANES * 8, BUFFER = 1 << 18 };
+
+static void hash_blocks(uint64_t lanes[LANES], const unsigned char *data, size_t blocks) {
+    for (; blocks > 0; blocks--, data += BLOCK) {
+        for (int i = 0; i < LANES; i++) {
+            uint64_t word;
+            memcpy(&word, data + 8 * i, 8);
+            lanes[i] = (lanes[i] ^ word) * FNV_PRIME;
+            lanes[i] ^= lanes[i] >> 32;
+        }
+    }
+}
+
+// Reads until `size` bytes or the end of the file. Returns their number, or -1 and errno.
+static ssize_t read_fully(int file, unsigned char *data, size_t size) {
+    size_t have = 0;
+    while (have < size) {
+        ssize_t count = read(file, data + have, size - have);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return -1;
+        if (count == 0) break;
+        have += (size_t)count;
+    }
+    return (ssize_t)have;
+}
+
+// Sets the hash of a file's bytes. On failure returns false, with errno.
+static bool hash_open_file(int file, uint64_t *hash) {
+    unsigned char *data = malloc(BUFFER);
+    uint64_t lanes[LANES] = {FNV_BASIS, FNV_BASIS + 1, FNV_BASIS + 2, FNV_BASIS + 3};
+    ssize_t count = -1;
+    *hash = FNV_BASIS;
+    while (data != NULL && (count = read_fully(file, data, BUFFER)) == BUFFER) {
+        hash_blocks(lanes, data, BUFFER / BLOCK);
+    }
+    if (count >= 0) {
+        size_t blocks = (size_t)count / BLOCK;
+        hash_blocks(lanes, data, blocks);
+        *hash = fnv1a_from(*hash, data + blocks * BLOCK, (size_t)count - blocks * BLOCK);
+    }
+    free(data);
+    for (int i = 0; i < LANES; i++) *hash = fnv1a_from(*hash, &lanes[i], sizeof lanes[i]);
+    return count >= 0;
 }
 
 // ---- Lua --------------------------------------------------------------------------------------
@@ -92,13 +146,54 @@ static int lua_system_program(lua_State *lua) {
     return 1;
 }
 
+static int push_hash(lua_State *lua, uint64_t hash) {
+    char text[17];
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    lua_pushstring(lua, text);
+    return 1;
+}
+
 // hash(text) -> FNV-1a, 64 bits, as 16 hex digits
 static int lua_system_hash(lua_State *lua) {
     size_t size;
     const char *data = luaL_checklstring(lua, 1, &size);
-    char text[17];
-    snprintf(text, sizeof text, "%016" PRIx64, fnv1a(data, size));
-    lua_pushstring(lua, text);
+    return push_hash(lua, fnv1a(data, size));
+}
+
+// hash_file(path) -> the hash of a file's bytes, as 16 hex digits; not that of `hash`. For files of any size.
+static int lua_system_hash_file(lua_State *lua) {
+    const char *path = luaL_checkstring(lua, 1);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    uint64_t hash = 0;
+    bool done = file >= 0 && hash_open_file(file, &hash);
+    int reason = errno;
+    if (file >= 0) close(file);
+    if (done) return push_hash(lua, hash);
+    errno = reason;
+    return luaL_fileresult(lua, 0, path);
+}
+
+// identity(path) -> { device, inode, size (bytes), changed (ns) }: a file with the same values has not been
+// replaced, and its contents were not changed in a usual way. Numbers of devices are those of one boot of one
+// machine. Or nil, message.
+static int lua_system_identity(lua_State *lua) {
+    const char *path = luaL_checkstring(lua, 1);
+    struct stat status;
+    if (stat(path, &status) != 0) return luaL_fileresult(lua, 0, path);
+    const struct {
+        const char *name;
+        lua_Integer value;
+    } fields[] = {
+        {"device", (lua_Integer)status.st_dev},
+        {"inode", (lua_Integer)status.st_ino},
+        {"size", (lua_Integer)status.st_size},
+        {"changed", (lua_Integer)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec},
+    };
+    lua_createtable(lua, 0, 4);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        lua_pushinteger(lua, fields[i].value);
+        lua_setfield(lua, -2, fields[i].name);
+    }
     return 1;
 }
 
@@ -159,6 +254,8 @@ int luaopen_core_system(lua_State *lua) {
         {"is_root", lua_system_is_root},
         {"program", lua_system_program},
         {"hash", lua_system_hash},
+        {"hash_file", lua_system_hash_file},
+        {"identity", lua_system_identity},
         {"within", lua_system_within},
         {"environment", lua_system_environment},
         {NULL, NULL},

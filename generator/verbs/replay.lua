@@ -59,8 +59,8 @@ local function replay_traces(args, options)
   if not args.out then fail.input("replay needs --out DIR; see gentables replay --help") end
   local work = job.new(args)
   local usable = work:usable()
-  local rank = require "trace.ops.rank"
-  local answers = work:read(usable, function(t) return chosen_ops.collect(rank.of(t)) end, true)
+  local answers = work:read(usable, function(source) return chosen_ops.collect(source.rank) end,
+    { is_beginning = true, needs_trace = "replay needs the trace, with all arguments of its ops" })
   for _, configuration in ipairs(usable) do
     local lists = lists_of(configuration, answers)
     if #lists > 0 then replay_configuration(work, configuration, lists, options, args.out, #usable) end
@@ -110,8 +110,8 @@ local function replay_saved(args, options)
   if args.out then
     fail.unless(file.make_folder(args.out))
     local base = args.out .. "/" .. NAME
-    sheets.save(list, { folder = (args.csv or not args.xlsx) and base .. "_csvs",
-      xlsx = (args.xlsx or not args.csv and sheets.has_xlsx()) and base .. ".xlsx" })
+    sheets.choose(args)
+    sheets.save(list, sheets.paths(base, args))
   end
   replay_run.raise(summary)
   return summary.timed == summary.ops and 0 or 1

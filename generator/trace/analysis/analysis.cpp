@@ -139,12 +139,59 @@ int what(const analysis &analysis, const gpu_event &one) {
     return analysis.has(event, COMMUNICATION) ? COMMUNICATING : COMPUTING;
 }
 
-// The union of the traced steps; empty for traces of other programs, which continue between their steps.
-std::vector<span> traced_steps(const trace &of, uint64_t &count) {
+// GPU time by use: unions of intervals, which are added in order of their start.
+struct uses {
+    std::vector<span> spans[WHATS], all;
+    uint64_t events = 0;
+
+    void add(const analysis &analysis, const gpu_event &one) {
+        events++;
+        add_to_union(spans[what(analysis, one)], {one.start, one.end});
+        add_to_union(all, {one.start, one.end});
+    }
+
+    // Without pauses, and `total` from the first start to the last end.
+    timeline times() const {
+        timeline result{};
+        result.events = events;
+        if (all.empty()) return result;
+        result.computation = total_time(spans[COMPUTING]);
+        result.communication = total_time(spans[COMMUNICATING]);
+        result.copies = total_time(spans[COPYING]);
+        result.exposed_communication = time_without(spans[COMMUNICATING], spans[COMPUTING]);
+        result.exposed_copies = time_without(spans[COPYING], united(spans[COMPUTING], spans[COMMUNICATING]));
+        result.busy = total_time(all);
+        result.total = all.back().end - all.front().start;
+        result.idle = result.total - result.busy;
+        return result;
+    }
+};
+
+// The GPU time of each kept window.
+std::vector<span> kept_spans(const analysis &analysis, bool include_unlinked) {
+    const trace &of = *analysis.of;
+    std::vector<span> spans(of.kept.size(), {1, 0});
+    for (const gpu_event &one : analysis.gpu) {
+        size_t window = window_of(of, analysis.at(one), of.kept);
+        if (window == spans.size() || (!include_unlinked && !analysis.is_linked(one))) continue;
+        bool is_first = spans[window].start > spans[window].end;
+        spans[window] = {is_first ? one.start : spans[window].start,
+                         is_first ? one.end : std::max(spans[window].end, one.end)};
+    }
+    auto is_empty = [](const span &one) { return one.start > one.end; };
+    spans.erase(std::remove_if(spans.begin(), spans.end(), is_empty), spans.end());
+    return spans;
+}
+
+// The union of the traced or kept steps; empty for whole traces of other programs, which continue between
+// their steps.
+std::vector<span> traced_steps(const analysis &analysis, bool include_unlinked, uint64_t &count) {
+    const trace &of = *analysis.of;
     std::vector<span> steps;
+    if (!of.kept.empty()) steps = kept_spans(analysis, include_unlinked);
     for (const event &one : of.events) {
         if (!of.is_own || one.kind != kind::mark || !starts(of.names[one.name], "ProfilerStep#")) continue;
-        steps.push_back({one.start, one.end()});
+        if (of.kept.empty()) steps.push_back({one.start, one.end()});
     }
     count = steps.size();
     std::sort(steps.begin(), steps.end(), [](span a, span b) { return a.start < b.start; });
@@ -182,32 +229,34 @@ void split_idle(const std::vector<span> &all, double limit, timeline &to) {
 } // namespace
 
 timeline timeline_of(const analysis &analysis, bool include_unlinked, double micro_idle_limit) {
-    std::vector<span> spans[WHATS], all;
-    timeline result{};
+    uses uses;
     for (const gpu_event &one : analysis.gpu) {
-        if (!include_unlinked && !analysis.is_linked(one)) continue;
-        result.events++;
-        add_to_union(spans[what(analysis, one)], {one.start, one.end});
-        add_to_union(all, {one.start, one.end});
+        if (include_unlinked || analysis.is_linked(one)) uses.add(analysis, one);
     }
-    if (all.empty()) return result;
-    result.computation = total_time(spans[COMPUTING]);
-    result.communication = total_time(spans[COMMUNICATING]);
-    result.copies = total_time(spans[COPYING]);
-    result.exposed_communication = time_without(spans[COMMUNICATING], spans[COMPUTING]);
-    result.exposed_copies = time_without(spans[COPYING], united(spans[COMPUTING], spans[COMMUNICATING]));
-    result.busy = total_time(all);
-    std::vector<span> steps = traced_steps(*analysis.of, result.steps);
+    timeline result = uses.times();
+    if (uses.all.empty()) return result;
+    std::vector<span> steps = traced_steps(analysis, include_unlinked, result.steps);
     if (steps.empty()) {
-        result.total = all.back().end - all.front().start;
-        split_idle(all, micro_idle_limit, result);
+        split_idle(uses.all, micro_idle_limit, result);
     } else {
-        std::vector<span> traced = united(steps, all);
+        std::vector<span> traced = united(steps, uses.all);
         result.total = total_time(traced);
         result.untraced = traced.back().end - traced.front().start - result.total;
-        split_idle_steps(all, steps, micro_idle_limit, result);
+        split_idle_steps(uses.all, steps, micro_idle_limit, result);
+        result.idle = result.total - result.busy;
     }
-    result.idle = result.total - result.busy;
+    return result;
+}
+
+std::vector<timeline> timelines_within(const analysis &analysis, bool include_unlinked,
+                                       const std::vector<window> &windows) {
+    std::vector<uses> parts(windows.size() + 1);
+    for (const gpu_event &one : analysis.gpu) {
+        if (!include_unlinked && !analysis.is_linked(one)) continue;
+        parts[window_of(*analysis.of, analysis.at(one), windows)].add(analysis, one);
+    }
+    std::vector<timeline> result;
+    for (const uses &one : parts) result.push_back(one.times());
     return result;
 }
 

@@ -56,10 +56,11 @@ uint32_t nearest_op(const trace &of, uint32_t event);
 uint32_t launcher_of(const analysis &analysis, const gpu_event &one);
 
 // The GPU's time by use, µs. In traces of gentables (trace::is_own) `total` and `idle` are of the traced
-// steps (ProfilerStep), and the time between them is `untraced`; in others `total` is from the first start to
-// the last end. Each use is a union of intervals: of kernels that communicate, by their names; of copies, and
-// kernels that only copy; of all else, computation. Exposed is communication outside of computation, and
-// copies outside of both.
+// steps (ProfilerStep), and the time between them is `untraced`. If only some windows of a trace are kept,
+// their GPU times, each from the first start to the last end, take the place of these steps. In others
+// `total` is from the first start to the last end. Each use is a union of intervals: of kernels that
+// communicate, by their names; of copies, and kernels that only copy; of all else, computation. Exposed is
+// communication outside of computation, and copies outside of both.
 struct timeline {
     double computation, exposed_communication, exposed_copies, busy, idle, total, communication, copies;
     double micro_idle, macro_idle; // pauses shorter than the limit, and the others
@@ -69,6 +70,11 @@ struct timeline {
 };
 
 timeline timeline_of(const analysis &analysis, bool include_unlinked, double micro_idle_limit);
+
+// The same for the work of each window (window_of), each from its first start to its last end, and, as the
+// last one, for that of none; `windows` as of window_of.
+std::vector<timeline> timelines_within(const analysis &analysis, bool include_unlinked,
+                                       const std::vector<window> &windows);
 
 } // namespace trace
 

@@ -4,6 +4,8 @@
 //   trace:analysis() -> A           made at the first call, then the same
 //   A:counts() -> { gpu_events, unlinked, overlapping, first_overlapping }
 //   A:timeline(include_unlinked, micro_idle_limit) -> { computation, exposed_communication, ... } µs
+//   A:timelines(include_unlinked, windows) -> a list of such tables: for the work that each window (see
+//       trace_lua.cpp) launched, and then for that of none
 //   A:op_names() -> { number, ... }, { text, ... }                     of every cpu_op
 //   A:arguments(number, as_lists) -> dims, types, strides, concrete    Python literals, or nil
 //   A:argument_values(number) -> the same as Lua's values
@@ -11,7 +13,7 @@
 //   A:kernel_rows() -> { { parent, is_of_op, first_kernel, kernel, stream, count, sum, min, max, uid }, ... }
 //   A:short_kernel_rows(limit) -> the same with arguments
 //   A:short_kernel_histogram(limit, bins) -> begin, end, { count, ... }; nothing if none is so short
-//   A:event_rows(), A:short_rows(), A:gpu_rows()    event_rows.cpp
+//   A:event_rows(), A:short_rows(), A:gpu_rows(), A:tree(), A:stacks()    event_rows.cpp
 //   A:select(kind, models) -> S                     selection_lua.cpp
 #include <algorithm>
 
@@ -37,9 +39,7 @@ int counts(lua_State *lua) {
     return 1;
 }
 
-int push_timeline(lua_State *lua) {
-    const analysis &of = analysis_argument(lua);
-    timeline times = timeline_of(of, lua_toboolean(lua, 2), luaL_optnumber(lua, 3, 0));
+void push_times(lua_State *lua, const timeline &times) {
     lua_newtable(lua);
     set_number(lua, "computation", times.computation);
     set_number(lua, "exposed_communication", times.exposed_communication);
@@ -54,6 +54,18 @@ int push_timeline(lua_State *lua) {
     set_number(lua, "untraced", times.untraced);
     set_integer(lua, "steps", times.steps);
     set_integer(lua, "events", times.events);
+}
+
+int push_timeline(lua_State *lua) {
+    const analysis &of = analysis_argument(lua);
+    push_times(lua, timeline_of(of, lua_toboolean(lua, 2), luaL_optnumber(lua, 3, 0)));
+    return 1;
+}
+
+int push_timelines(lua_State *lua) {
+    const analysis &of = analysis_argument(lua);
+    std::vector<timeline> all = timelines_within(of, lua_toboolean(lua, 2), windows_argument(lua, 3));
+    push_list(lua, all.size(), [&](size_t i) { push_times(lua, all[i]); });
     return 1;
 }
 
@@ -167,6 +179,7 @@ int push_histogram(lua_State *lua) {
 const luaL_Reg methods[] = {
     {"counts", guarded<counts>},
     {"timeline", guarded<push_timeline>},
+    {"timelines", guarded<push_timelines>},
     {"op_names", guarded<op_names>},
     {"arguments", guarded<arguments>},
     {"argument_values", guarded<argument_values>},
@@ -177,6 +190,8 @@ const luaL_Reg methods[] = {
     {"event_rows", guarded<lua_event_rows>},
     {"short_rows", guarded<lua_short_rows>},
     {"gpu_rows", guarded<lua_gpu_rows>},
+    {"tree", guarded<lua_tree>},
+    {"stacks", guarded<lua_stacks>},
     {"select", lua_select},
     {nullptr, nullptr},
 };

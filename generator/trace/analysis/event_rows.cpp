@@ -1,5 +1,5 @@
 // Events as rows, for reports over many traces: events by category and name; the short kernels with and
-// without an External id; single GPU events.
+// without an External id; single GPU events; the tree of the ops with GPU events.
 //
 //   A:event_rows() -> { { category, name, count, sum, mean, deviation, min, max }, ... }  kernels, copies and
 //                     calls of the runtime and the driver, by descending sum; deviation is nil for one event
@@ -7,9 +7,19 @@
 //                     limit (µs), by descending sum
 //   A:gpu_rows(first, count) -> { { uid, category, name, parent, device, stream, start, duration, link,
 //                     external }, ... }  from the first-th (1: the first) on, by start
+//   A:tree() -> names, parents, times, texts    a node for each thread, for each op that launched GPU events
+//                     or has such an op below it, and for each GPU event; in order of their starts on the
+//                     host, parents first: the number of its name in texts, that of its parent (0: none), and
+//                     the time of a GPU event, else 0
+//   A:stacks() -> { { op, entry, frames = { name, ... }, count, ... as above }, ... }    linked GPU events by
+//                     the op that launched them, the outermost op around it, and the functions of Python
+//                     around the launch, outermost first (trace.open with frames); by descending sum
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
 
 #include "groups.h"
 #include "trace_lua.h"
@@ -75,7 +85,192 @@ uint32_t parent_name(const analysis &of, const gpu_event &one) {
     return launch != NONE ? of.of->events[launch].name : EMPTY_TEXT;
 }
 
+// ---- the tree ---------------------------------------------------------------------------------
+
+class tree {
+  public:
+    explicit tree(const analysis &of) : of_(of), events_(of.of->events) {
+        node_of_.assign(events_.size(), 0);
+        thread_of_.assign(of.of->tracks.size(), 0);
+        find_work();
+        for (uint32_t number : of.of->host) {
+            if (!has_work_[number]) continue;
+            bool is_op = events_[number].kind == kind::cpu_op;
+            // A call outside of all ops stands for one.
+            if (is_op || nearest_op(*of.of, number) == NONE) add(number);
+            if (!is_op) add_launched(number);
+        }
+        add_unlinked();
+    }
+
+    int push(lua_State *lua) const {
+        push_list(lua, nodes_.size(), [&](size_t i) { lua_pushinteger(lua, nodes_[i].name); });
+        push_list(lua, nodes_.size(), [&](size_t i) { lua_pushinteger(lua, nodes_[i].parent); });
+        push_list(lua, nodes_.size(), [&](size_t i) { lua_pushnumber(lua, nodes_[i].time); });
+        push_list(lua, texts_.size(), [&](size_t i) { push_text(lua, std::string_view(texts_[i])); });
+        return 4;
+    }
+
+  private:
+    struct node {
+        uint32_t name, parent;
+        double time;
+    };
+
+    void find_work() {
+        has_work_.assign(events_.size(), false);
+        launched_.resize(events_.size());
+        for (const gpu_event &one : of_.gpu) {
+            uint32_t above = of_.at(one).parent;
+            if (above != NONE) launched_[above].push_back(&one);
+            for (; above != NONE && !has_work_[above]; above = events_[above].parent) has_work_[above] = true;
+        }
+    }
+
+    uint32_t text(std::string_view name) {
+        auto [at, is_new] = text_of_.try_emplace(std::string(name), uint32_t(texts_.size() + 1));
+        if (is_new) texts_.emplace_back(name);
+        return at->second;
+    }
+
+    uint32_t add_node(std::string_view name, uint32_t parent, double time) {
+        nodes_.push_back({text(name), parent, time});
+        return uint32_t(nodes_.size());
+    }
+
+    uint32_t thread(uint32_t track) {
+        if (thread_of_[track] == 0)
+            thread_of_[track] = add_node("thread " + std::to_string(++threads_), 0, 0);
+        return thread_of_[track];
+    }
+
+    // The node around an event: of the next op above it, else of its thread.
+    uint32_t around(uint32_t number) {
+        uint32_t op = nearest_op(*of_.of, events_[number].parent);
+        return op != NONE && node_of_[op] != 0 ? node_of_[op] : thread(events_[number].track);
+    }
+
+    void add(uint32_t number) {
+        uint32_t parent = around(number);
+        node_of_[number] = add_node(of_.of->names[events_[number].name], parent, 0);
+    }
+
+    void add_launched(uint32_t launch) {
+        uint32_t parent = node_of_[launch] != 0 ? node_of_[launch] : around(launch);
+        for (const gpu_event *one : launched_[launch])
+            add_node(of_.of->names[of_.at(*one).name], parent, one->duration);
+    }
+
+    void add_unlinked() {
+        uint32_t parent = 0;
+        for (const gpu_event &one : of_.gpu) {
+            if (of_.is_linked(one)) continue;
+            if (parent == 0) parent = add_node("GPU events without a launch", 0, 0);
+            add_node(of_.of->names[of_.at(one).name], parent, one.duration);
+        }
+    }
+
+    const analysis &of_;
+    const std::vector<event> &events_;
+    std::vector<node> nodes_;
+    std::vector<std::string> texts_;
+    std::unordered_map<std::string, uint32_t> text_of_;
+    std::vector<uint32_t> node_of_, thread_of_; // of each event and track; 0: none
+    std::vector<bool> has_work_;
+    std::vector<std::vector<const gpu_event *>> launched_; // of each event
+    uint32_t threads_ = 0;
+};
+
+// ---- stacks -----------------------------------------------------------------------------------
+
+// The functions of Python of a thread, for times that do not fall.
+class thread_frames {
+  public:
+    void add(const event &frame) { frames_.push_back(&frame); }
+
+    void sort() {
+        std::stable_sort(frames_.begin(), frames_.end(), [](const event *a, const event *b) {
+            return a->start != b->start ? a->start < b->start : a->end() > b->end();
+        });
+    }
+
+    // The names of those that run at this time, outermost first.
+    std::vector<uint32_t> at(double time) {
+        for (; next_ < frames_.size() && frames_[next_]->start <= time; next_++) {
+            leave(frames_[next_]->start);
+            stack_.push_back(frames_[next_]);
+        }
+        leave(time);
+        std::vector<uint32_t> names;
+        for (const event *frame : stack_) names.push_back(frame->name);
+        return names;
+    }
+
+  private:
+    void leave(double time) {
+        while (!stack_.empty() && stack_.back()->end() <= time) stack_.pop_back();
+    }
+
+    std::vector<const event *> frames_, stack_;
+    size_t next_ = 0;
+};
+
+struct stack_key {
+    uint32_t op, entry;
+    std::vector<uint32_t> frames;
+    bool operator<(const stack_key &other) const {
+        return std::tie(op, entry, frames) < std::tie(other.op, other.entry, other.frames);
+    }
+};
+
+// The outermost op around an event, or the event itself.
+uint32_t entry_of(const trace &of, uint32_t number) {
+    uint32_t entry = number;
+    for (; number != NONE; number = of.events[number].parent) {
+        if (of.events[number].kind == kind::cpu_op) entry = number;
+    }
+    return entry;
+}
+
+std::map<stack_key, totals> stacks_of(const analysis &of) {
+    const trace &trace = *of.of;
+    std::vector<thread_frames> threads(trace.tracks.size());
+    for (const event &one : trace.events) {
+        if (one.kind == kind::frame) threads[one.track].add(one);
+    }
+    for (thread_frames &one : threads) one.sort();
+    std::vector<std::vector<const gpu_event *>> launched(trace.events.size());
+    for (const gpu_event &one : of.gpu) {
+        if (of.is_linked(one)) launched[of.at(one).parent].push_back(&one);
+    }
+    std::map<stack_key, totals> rows;
+    for (uint32_t launch : trace.host) {
+        if (launched[launch].empty()) continue;
+        const event &call = trace.events[launch];
+        stack_key key{EMPTY_TEXT, trace.events[entry_of(trace, launch)].name,
+                      threads[call.track].at(call.start)};
+        for (const gpu_event *one : launched[launch]) {
+            key.op = trace.events[launcher_of(of, *one)].name;
+            rows[key].add(one->duration);
+        }
+    }
+    return rows;
+}
+
 } // namespace
+
+int lua_stacks(lua_State *lua) {
+    const analysis &of = check_analysis(lua);
+    return push_rows(lua, stacks_of(of), [&](const stack_key &key) {
+        set_text(lua, "op", *of.of, key.op);
+        set_text(lua, "entry", *of.of, key.entry);
+        set_list(lua, "frames", key.frames.size(), [&](size_t i) { push_text(lua, *of.of, key.frames[i]); });
+    });
+}
+
+int lua_tree(lua_State *lua) {
+    return tree(check_analysis(lua)).push(lua);
+}
 
 int lua_event_rows(lua_State *lua) {
     const trace &of = *check_analysis(lua).of;

@@ -1,14 +1,20 @@
 // Traces for Lua: core.trace.
 //
-//   trace.open(path[, { workers = n, chunk_size = bytes }]) -> t | nil, message
+//   trace.open(path[, { workers = n, chunk_size = bytes, frames = true }]) -> t | nil, message
+//                 frames: also the functions of Python, for A:stacks()
 //   t:info() -> { rank, world_size, base_nanoseconds, devices, device_name, multiprocessors, events,
 //                 kept_events, host_events (ops and calls), gpu_events, linked_by,
+//                 steps = { N... } (of marks ProfilerStep#N; nil: none), is_cut (true after t:keep),
 //                 computed_in = { [type of operands] = type },
 //                 flaws = { { name, count, first_byte | first_uid }... } }
 //   t:event(i) -> one of the kept events, i from 1: { uid, kind, name, start, duration, pid, tid, link,
 //                 process_name, process_label, thread_name, external, device, stream, sequence, parent (i),
 //                 dims, types, strides, concrete, collective = { name, dtype, group, ranks, in_split,
 //                 out_split, in_elements, out_elements, group_size } }
+//   t:marks() -> { { name, start, stop, track }... }: the annotations, in order of the file
+//   t:keep { { start, stop }... } removes all events that begin in none of these windows of the time, GPU
+//                 events by their launches; before the first analysis. Windows are in order, do not overlap,
+//                 and do not contain their stops
 //   t:analysis() -> the base of reports: analysis_lua.cpp
 //   t:collectives(), t:collective_durations(): collectives.cpp
 //   t:close() frees the memory before t is collected
@@ -17,7 +23,9 @@
 #include "trace_lua.h"
 
 #include <algorithm>
+#include <charconv>
 #include <new>
+#include <string_view>
 #include <thread>
 
 namespace trace {
@@ -47,6 +55,21 @@ void push_flaws(lua_State *lua, const trace &from) {
     }
 }
 
+// The numbers of marks ProfilerStep#N, in order of the file.
+void set_steps(lua_State *lua, const trace &from) {
+    constexpr std::string_view PREFIX = "ProfilerStep#";
+    std::vector<uint64_t> steps;
+    for (const event &one : from.events) {
+        std::string_view name = from.names[one.name];
+        if (one.kind != kind::mark || name.substr(0, PREFIX.size()) != PREFIX) continue;
+        uint64_t number = 0;
+        auto read = std::from_chars(name.data() + PREFIX.size(), name.data() + name.size(), number);
+        if (read.ec == std::errc() && read.ptr == name.data() + name.size()) steps.push_back(number);
+    }
+    if (steps.empty()) return;
+    set_list(lua, "steps", steps.size(), [&](size_t i) { lua_pushinteger(lua, lua_Integer(steps[i])); });
+}
+
 void set_computed_in(lua_State *lua, const trace &from) {
     if (from.computed_in.empty()) return;
     lua_newtable(lua);
@@ -58,7 +81,7 @@ int info(lua_State *lua) {
     const trace &from = check_trace(lua, 1);
     auto gpu_events = std::count_if(from.events.begin(), from.events.end(),
                                     [](const event &event) { return is_gpu(event.kind); });
-    lua_createtable(lua, 0, 13);
+    lua_createtable(lua, 0, 15);
     set_known(lua, "rank", from.rank);
     set_known(lua, "world_size", from.world_size);
     set_integer(lua, "base_nanoseconds", from.base_nanoseconds);
@@ -75,6 +98,11 @@ int info(lua_State *lua) {
     push_flaws(lua, from);
     lua_setfield(lua, -2, "flaws");
     set_computed_in(lua, from);
+    set_steps(lua, from);
+    if (!from.kept.empty()) {
+        lua_pushboolean(lua, true);
+        lua_setfield(lua, -2, "is_cut");
+    }
     return 1;
 }
 
@@ -102,7 +130,8 @@ void set_track(lua_State *lua, const trace &from, const track &track) {
 }
 
 int push_event(lua_State *lua) {
-    static const char *const KINDS[] = {"cpu_op", "runtime", "driver", "kernel", "memcpy", "memset", "mark"};
+    static const char *const KINDS[] = {"cpu_op", "runtime", "driver", "kernel",
+                                        "memcpy", "memset",  "mark",   "frame"};
     const trace &from = check_trace(lua, 1);
     lua_Integer number = luaL_checkinteger(lua, 2);
     luaL_argcheck(lua, number >= 1 && uint64_t(number) <= from.events.size(), 2, "no such event");
@@ -122,6 +151,29 @@ int push_event(lua_State *lua) {
     if (event.parent != NONE) set_integer(lua, "parent", uint64_t(event.parent) + 1);
     set_arguments(lua, from, event);
     return 1;
+}
+
+int marks(lua_State *lua) {
+    const trace &from = check_trace(lua, 1);
+    lua_newtable(lua);
+    lua_Integer row = 0;
+    for (const event &one : from.events) {
+        if (one.kind != kind::mark) continue;
+        lua_createtable(lua, 0, 4);
+        set_text(lua, "name", from, one.name);
+        set_number(lua, "start", one.start);
+        set_number(lua, "stop", one.end());
+        set_integer(lua, "track", one.track);
+        lua_rawseti(lua, -2, ++row);
+    }
+    return 1;
+}
+
+int keep(lua_State *lua) {
+    trace &to = check_trace(lua, 1);
+    luaL_argcheck(lua, lua_getiuservalue(lua, 1, 1) != LUA_TUSERDATA, 1, "the trace is analysed already");
+    keep_within(to, windows_argument(lua, 2));
+    return 0;
 }
 
 int close(lua_State *lua) {
@@ -144,6 +196,11 @@ read_options options_of(lua_State *lua) {
     read_options options;
     int64_t workers = option(lua, "workers", std::thread::hardware_concurrency());
     options.workers = int(std::clamp<int64_t>(workers, 1, MOST_WORKERS));
+    if (lua_istable(lua, 2)) {
+        lua_getfield(lua, 2, "frames");
+        options.frames = lua_toboolean(lua, -1) != 0;
+        lua_pop(lua, 1);
+    }
     options.chunk_size = size_t(std::max<int64_t>(1, option(lua, "chunk_size", int64_t(options.chunk_size))));
     return options;
 }
@@ -169,6 +226,8 @@ int open(lua_State *lua) {
 const luaL_Reg METHODS[] = {
     {"info", info},
     {"event", push_event},
+    {"marks", guarded<marks>},
+    {"keep", guarded<keep>},
     {"close", close},
     {"analysis", lua_analysis},
     {"collectives", lua_collectives},
@@ -187,6 +246,21 @@ trace &check_trace(lua_State *lua, int index) {
     auto **held = static_cast<trace **>(luaL_checkudata(lua, index, TRACE_TYPE));
     if (*held == nullptr) luaL_argerror(lua, index, "the trace is closed");
     return **held;
+}
+
+std::vector<window> windows_argument(lua_State *lua, int index) {
+    luaL_checktype(lua, index, LUA_TTABLE);
+    std::vector<window> windows;
+    for (lua_Integer i = 1; lua_rawgeti(lua, index, i) == LUA_TTABLE; i++) {
+        lua_rawgeti(lua, -1, 1);
+        lua_rawgeti(lua, -2, 2);
+        windows.push_back({lua_tonumber(lua, -2), lua_tonumber(lua, -1)});
+        lua_pop(lua, 3);
+        bool is_after = windows.size() == 1 || windows.back().start >= windows[windows.size() - 2].end;
+        luaL_argcheck(lua, is_after, index, "windows overlap");
+    }
+    lua_pop(lua, 1);
+    return windows;
 }
 
 void push_text(lua_State *lua, const trace &trace, uint32_t text) {

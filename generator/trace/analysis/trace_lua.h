@@ -11,6 +11,9 @@ namespace trace {
 // The trace at `index` of the stack; raises if it is not one.
 trace &check_trace(lua_State *lua, int index);
 
+// The list at `index` of { start, stop } in µs; raises if they are out of order or overlap.
+std::vector<window> windows_argument(lua_State *lua, int index);
+
 void push_text(lua_State *lua, const trace &trace, uint32_t text);
 
 // Sets no field if it is UNKNOWN.
@@ -37,9 +40,11 @@ const analysis &check_analysis(lua_State *lua);
 
 int lua_select(lua_State *lua); // selection_lua.cpp: a method of an analysis
 void make_selection_type(lua_State *lua);
-int lua_event_rows(lua_State *lua); // event_rows.cpp: methods of an analysis, like the next two
+int lua_event_rows(lua_State *lua); // event_rows.cpp: methods of an analysis, like the next four
 int lua_short_rows(lua_State *lua);
 int lua_gpu_rows(lua_State *lua);
+int lua_tree(lua_State *lua);
+int lua_stacks(lua_State *lua);
 
 int lua_analysis(lua_State *lua);    // analysis_lua.cpp; kept as the trace's user value
 int lua_collectives(lua_State *lua); // collectives.cpp

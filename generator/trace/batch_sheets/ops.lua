@@ -137,7 +137,7 @@ local function make_one(name, groups)
   ordering.falling(rows, function(row) return row.measured[TIME].sum end)
   local params = parameters(rows)
   local sheet = { name = name, columns = columns_of(params), rows = {},
-    formats = { kernel_time_sum_cum_pct = "0.00%" } }
+    formats = { kernel_time_sum_cum_pct = "0.00%" }, units = { kernel_time_sum_cum_pct = "share" } }
   for i, row in ipairs(rows) do
     up_to = up_to + row.measured[TIME].sum
     sheet.rows[i] = cells_of(row, params):add(total > 0 and up_to / total or 0.0)

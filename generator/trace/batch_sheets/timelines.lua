@@ -12,6 +12,26 @@ end
 
 local units = { "time ms", "percent" }
 
+local PARTS = 400 -- SELECTs that SQLite joins in one statement: at most 500
+local MOST = 999 -- ranks with both columns in a table of SQLite: at most 2000 columns
+
+-- The view of each rank's exposed communication.
+local function view_of(ranks)
+  local parts, groups = {}, {}
+  for i = 1, math.min(#ranks, MOST) do
+    local rank = ranks[i].rank
+    parts[i] = ([[SELECT %d AS rank, exposed."rank_%d time ms" AS exposed_ms,
+  exposed."rank_%d percent" AS percent_of_total, "all"."rank_%d time ms" AS communication_ms
+FROM gpu_timelines exposed JOIN gpu_timelines "all" ON "all".type = 'total_comm_time'
+WHERE exposed.type = 'exposed_comm_time']]):format(rank, rank, rank, rank)
+  end
+  for first = 1, #parts, PARTS do
+    local last = math.min(first + PARTS - 1, #parts)
+    groups[#groups + 1] = ("SELECT * FROM (%s)"):format(table.concat(parts, "\nUNION ALL ", first, last))
+  end
+  return { name = "exposed_communication", sql = table.concat(groups, "\nUNION ALL ") }
+end
+
 local function columns_of(ranks)
   local columns = { "type" }
   for _, rank in ipairs(ranks) do
@@ -30,7 +50,8 @@ return {
   collect = function(rank) return timeline.make(rank, {}, {})[1].rows end,
 
   make = function(ranks)
-    local sheet = { name = "gpu_timelines", columns = columns_of(ranks), rows = {} }
+    local sheet = { name = "gpu_timelines", columns = columns_of(ranks), rows = {},
+      views = { view_of(ranks) } }
     for index, first in ipairs(ranks[1].timeline) do
       local row, values = { first[1] }, { {}, {} }
       for _, rank in ipairs(ranks) do

@@ -17,9 +17,9 @@ function configuration_report.base(out, configuration)
   return folder .. "/" .. name
 end
 
--- The sheets of a configuration; answers[entry] = { info, collectives } (configuration_report.digest), nil
--- for traces that could not be read. Also returns notes on incomplete parts.
-function configuration_report.sheets(configuration, answers)
+-- The sheets of a configuration; answers[entry] = { info, collectives } (configuration_report.of), nil
+-- for traces that could not be read; gpus_per_node: of nodes.option. Also returns notes on incomplete parts.
+function configuration_report.sheets(configuration, answers, gpus_per_node)
   local infos, ranks = {}, {}
   for i, entry in ipairs(configuration.files) do infos[i] = answers[entry] and answers[entry].info end
   local notes, left_out = run_folder.check(configuration, infos)
@@ -32,11 +32,13 @@ function configuration_report.sheets(configuration, answers)
         .. ": could not be read; it is not in this report"
     end
   end
-  return rank_sheets.make(ranks, notes)
+  return rank_sheets.make(ranks, notes, gpus_per_node)
 end
 
--- The data from each trace.
-function configuration_report.digest(t) return { info = t:info(), collectives = rank_sheets.digest(t) } end
+-- The data from each trace (trace/runs/trace_source.lua).
+function configuration_report.of(source)
+  return { info = source:info(), collectives = rank_sheets.of(source) }
+end
 
 -- The summaries of several configurations, { { configuration, sheets }... }, as one sheet with their threads
 -- and channels in front; nil if fewer than two have a summary.

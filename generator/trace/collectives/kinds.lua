@@ -5,6 +5,7 @@
 --   same_sizes  the same on all ranks, so that sizes distinguish collectives
 --   pair        send or receive: the other rank's event has the other name
 -- To add a collective, add a row.
+local collective = require "profile.collective"
 local communication = require "lists.communication"
 
 local kinds = {}
@@ -50,6 +51,17 @@ function kinds.timed_operation(metadata)
   if metadata.name then return kinds.of(metadata.name).operation end
   local operation = communication.operation_of_kernel(metadata.kernel)
   return timed[operation] and operation
+end
+
+-- The bytes of elements of this metadata's type, and the same in MB (2^20 bytes); nil: unknown.
+function kinds.bytes(metadata, elements)
+  local size = collective.element_size(metadata.dtype)
+  return size and elements and elements * size or nil
+end
+
+function kinds.megabytes(metadata, elements)
+  local bytes = kinds.bytes(metadata, elements)
+  return bytes and bytes / 2 ^ 20
 end
 
 -- The row of a name; if there is none, a row with `full` = "in" alone.

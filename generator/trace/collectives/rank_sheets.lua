@@ -1,8 +1,10 @@
 -- The sheets of collectives over ranks, column by column: matched collectives (matching.lua), latencies,
 -- waits, skew, bandwidths and stragglers. Times are µs, MB 2^20 and GB 2^30 bytes.
-local collective = require "profile.collective"
+local collective_events = require "trace.runs.collective_events"
 local communication = require "lists.communication"
+local group_sheets = require "trace.collectives.group_sheets"
 local kinds = require "trace.collectives.kinds"
+local nodes = require "trace.collectives.nodes"
 local matching = require "trace.collectives.matching"
 local incomplete = require "trace.collectives.incomplete"
 local ordering = require "base.ordering"
@@ -14,6 +16,12 @@ local rank_sheets = {}
 local MB, GB = 2 ^ 20, 2 ^ 30
 
 -- ---- one collective ----------------------------------------------------------------------------
+
+-- The bytes of the whole message; nil: unknown.
+local function message_bytes(metadata)
+  local kind = kinds.of(metadata.name)
+  return kinds.bytes(metadata, kind.full == "out" and metadata.out_elements or metadata.in_elements)
+end
 
 -- Computes the fields of a collective from its items; `ranks` in their order.
 local function measure(one, ranks)
@@ -31,23 +39,16 @@ local function measure(one, ranks)
   end
   one.start, one.latest_start, one.start_skew, one.end_skew = first, last, last - first, last_end - first_end
   one.wall, one.apart = last_end - first, last > first_end
+  one.size = not kinds.of(one.metadata.name).uneven and message_bytes(one.metadata) or nil
 end
 
-local function message_bytes(metadata, elements)
-  local size = collective.element_size(metadata.dtype)
-  return size and elements and elements * size
-end
-
-local function megabytes(metadata, elements)
-  local bytes = message_bytes(metadata, elements)
-  return bytes and bytes / MB
-end
+local megabytes = kinds.megabytes
 
 -- algbw, busbw (GB/s; nil: the collective has no bus factor) and the bytes of the whole message; nil if type,
 -- size or time are unknown.
 local function bandwidths(metadata, latency)
   local kind = kinds.of(metadata.name)
-  local bytes = message_bytes(metadata, kind.full == "out" and metadata.out_elements or metadata.in_elements)
+  local bytes = message_bytes(metadata)
   if not bytes or latency <= 0 then return nil end
   local algorithm = bytes / GB / (latency / 1e6)
   local bus_factor = communication.bus_factors[kind.operation]
@@ -136,9 +137,17 @@ end
 
 -- ---- the sheets --------------------------------------------------------------------------------
 
-local function long_sheet(all, ranks)
+-- The time in collectives, by rank and collective: waiting for other ranks is part of it.
+local collective_time = { name = "collective_time", sql = [[
+SELECT rank, "Collective name" AS collective, "Process Group Name" AS process_group, count(*) AS calls,
+  sum(dur) AS time_us, max(dur) AS longest_us
+FROM nccl_long GROUP BY rank, collective, process_group ORDER BY rank, time_us DESC]] }
+
+local function long_sheet(all, ranks, places)
   local sheet, add = new_sheet("nccl_long", columns("collective_id", "index_in_group", "rank", METADATA,
-    "In split size", "Out split size", "stream", "ts", "dur", inferred_column(all)))
+    "In split size", "Out split size", "stream", "ts", "dur", inferred_column(all),
+    places and { "node" } or {}))
+  sheet.views = { collective_time }
   for _, one in ipairs(all) do
     for rank_index, rank in ipairs(ranks) do
       local item = one.items[rank_index]
@@ -147,7 +156,7 @@ local function long_sheet(all, ranks)
         add(fill_metadata({ collective_id = one.id, index_in_group = one.index, rank = rank.rank,
           ["In split size"] = item.metadata.in_split,
           ["Out split size"] = item.metadata.out_split, stream = stream, ts = item.start,
-          dur = item.event.duration }, item.metadata))
+          dur = item.event.duration, node = places and places:node(rank.rank) }, item.metadata))
       end
     end
   end
@@ -296,10 +305,10 @@ local function all2allv_sheet(all, ranks)
   return sheet
 end
 
-local function straggler_sheet(all, timed, ranks)
-  local sheet, add = new_sheet("straggler_summary", { "rank", "total_wait_time_us", "avg_wait_time_us",
+local function straggler_sheet(all, timed, ranks, places)
+  local sheet, add = new_sheet("straggler_summary", columns("rank", "total_wait_time_us", "avg_wait_time_us",
     "times_arrived_last", "pct_arrived_last", "times_arrived_first", "pct_arrived_first", "collectives",
-    "total_nccl_dur_us" })
+    "total_nccl_dur_us", places and { "node" } or {}))
   for rank_index, rank in ipairs(ranks) do
     local wait, last, first, count, total = 0, 0, 0, 0, 0
     for _, one in ipairs(all) do
@@ -316,7 +325,8 @@ local function straggler_sheet(all, timed, ranks)
     if count > 0 then
       add { rank = rank.rank, total_wait_time_us = wait, avg_wait_time_us = wait / count,
         times_arrived_last = last, pct_arrived_last = 100 * last / count, times_arrived_first = first,
-        pct_arrived_first = 100 * first / count, collectives = count, total_nccl_dur_us = total }
+        pct_arrived_first = 100 * first / count, collectives = count, total_nccl_dur_us = total,
+        node = places and places:node(rank.rank) }
     end
   end
   table.sort(sheet.rows, function(a, b)
@@ -336,10 +346,12 @@ end
 
 local function with_rows(list) return sequences.filter(list, function(sheet) return #sheet.rows > 0 end) end
 
--- ranks = { { rank, base_nanoseconds, events, metadata }... }, as rank_sheets.digest makes them -> the sheets
--- with rows (none: no collective), and notes: `notes` and the incomplete parts, as texts.
-function rank_sheets.make(ranks, notes)
+-- ranks = { { rank, base_nanoseconds, columns, metadata }... }, as rank_sheets.of makes them -> the sheets
+-- with rows (none: no collective), and notes: `notes` and the incomplete parts, as texts. gpus_per_node: the
+-- ranks on each node; nil: as in the traces.
+function rank_sheets.make(ranks, notes, gpus_per_node)
   notes = table.move(notes or {}, 1, #(notes or {}), 1, {})
+  for _, rank in ipairs(ranks) do rank.events = rank.events or collective_events.list(rank.columns) end
   incomplete.align_clocks(ranks, notes)
   local all, offsets = matching.match(ranks)
   local timed = {}
@@ -353,9 +365,11 @@ function rank_sheets.make(ranks, notes)
   end
   if #all == 0 then return {}, notes end
   incomplete.note(all, timed, ranks, offsets, notes)
-  return with_rows { summary_implicit_sync_sheet(timed), summary_long_sheet(durations_of(all, ranks)),
-    all2allv_sheet(all, ranks), long_sheet(all, ranks), implicit_sync_sheet(timed, ranks),
-    straggler_sheet(all, timed, ranks), notes_sheet(notes) }, notes
+  local places = nodes.of(ranks, gpus_per_node, notes)
+  return with_rows(sequences.join { { summary_implicit_sync_sheet(timed) },
+    group_sheets.make(all, ranks, places), { summary_long_sheet(durations_of(all, ranks)),
+      all2allv_sheet(all, ranks), long_sheet(all, ranks, places), implicit_sync_sheet(timed, ranks),
+      straggler_sheet(all, timed, ranks, places), notes_sheet(notes) } }), notes
 end
 
 -- The sheet nccl_summary_long of one open trace, without a comparison of ranks; nil: it has no collective.
@@ -365,11 +379,11 @@ function rank_sheets.summary_long(t, rank)
   return #groups > 0 and summary_long_sheet(groups) or nil
 end
 
--- The input of rank_sheets.make from an open trace.
-function rank_sheets.digest(t, rank)
-  local info = t:info()
-  local events, metadata = t:collectives()
-  return { rank = rank, base_nanoseconds = info.base_nanoseconds, events = events, metadata = metadata }
+-- The input of rank_sheets.make from one trace (trace/runs/trace_source.lua).
+function rank_sheets.of(source, rank)
+  local info, found = source:info(), source:get(collective_events)
+  return { rank = rank, base_nanoseconds = info.base_nanoseconds, columns = found.columns,
+    metadata = found.metadata, devices = info.devices, world_size = info.world_size }
 end
 
 return rank_sheets

@@ -96,14 +96,37 @@ local function lead_of(reports)
   return table.concat(out, "\n")
 end
 
--- The page of reports (as differences.lua takes them).
-function report_page.of_reports(reports)
+local MOST_CHANGES, MOST_TEXT = 20, 80
+
+-- A cell of a text: a long one is cut, and whole in its tooltip.
+local function brief(value)
+  if type(value) ~= "string" or utf8.len(value) == nil or utf8.len(value) <= MOST_TEXT then return value end
+  return { text = value:sub(1, utf8.offset(value, MOST_TEXT) - 1) .. "…", title = value }
+end
+
+-- The changes with the largest differences of time of a sheet of tree_diff.lua.
+local function add_changes(to, sheet)
+  local formats, columns, rows = { [6] = "%.1f", [7] = "%.1f", [8] = "%+.1f", [9] = "%+.1f" }, {}, {}
+  for i, title in ipairs(sheet.columns) do columns[i] = { title = title, format = formats[i] } end
+  for i = 1, math.min(#sheet.rows, MOST_CHANGES) do
+    rows[i] = {}
+    for k = 1, #sheet.columns do rows[i][k] = brief(sheet.rows[i][k]) end
+  end
+  to:section("What changed in the tree of ops", { note = ("%d of %d changes at the lowest common ancestor, by"
+    .. " their time; all are in the sheet %s"):format(#rows, #sheet.rows, sheet.name) })
+  to:table { columns = columns, rows = rows }
+end
+
+-- The page of reports (as differences.lua takes them) and of the sheets of tree_diff.lua.
+function report_page.of_reports(reports, changes)
   local labels = sequences.field(reports, "label")
   local out = page.new("Comparison of reports: " .. table.concat(labels, ", "), { lead = lead_of(reports) })
   out:section("GPU time line", { note = "ms" })
   add_table(out, { "time" }, labels, time_line_rows(reports))
   out:section("Kernel time by category of op", { note = "ms" })
-  return add_table(out, { "category" }, labels, category_rows(reports))
+  add_table(out, { "category" }, labels, category_rows(reports))
+  for _, sheet in ipairs(changes) do add_changes(out, sheet) end
+  return out
 end
 
 -- ---- sweeps ------------------------------------------------------------------------------------

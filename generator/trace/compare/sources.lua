@@ -4,13 +4,15 @@
 --   sources.find(path) -> { kind = "report" | "trace", label, path }
 --                      or { kind = "sweep", label, analysis, reports and collectives = {
 --                           { threads, channels, rank (of reports), path }... } }
---   sources.read(path, label) -> a report as differences.lua takes it
+--   sources.read(path, label) -> a report as differences.lua takes it; of a trace also with its tree, as
+--                                tree_diff.lua takes it
 local csv = require "codec.csv"
 local fail = require "base.fail"
 local file = require "core.file"
 local ordering = require "base.ordering"
 local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
+local tree_diff = require "trace.compare.tree_diff"
 
 local sources = {}
 
@@ -37,7 +39,8 @@ local function of_trace(path, label)
   local one = fail.unless(require("trace.ops.rank").open(path))
   local list, notes = require("trace.reports.rank_report").sheets(one)
   local warning = require("trace.reports.rank_report").warning(path, notes)
-  local report = { label = label, sheets = {}, names = {}, warning = warning }
+  local report = { label = label, sheets = {}, names = {}, warning = warning,
+    tree = tree_diff.tree(one.analysis) }
   for i, sheet in ipairs(list) do
     report.names[i] = sheet.name
     report.sheets[sheet.name] = fail.unless(csv.parse(sheets.csv(sheet), path))
@@ -90,9 +93,10 @@ function sources.find(path)
   path = #path > 1 and path:gsub("/+$", "") or path
   local kind = fail.unless(file.status(path))
   if kind ~= "folder" then
-    if path:find("%.xlsx$") then
-      fail.input("%s: workbooks are not read; give the folder of CSVs beside it (%s_csvs)", path,
-        (path:gsub("%.xlsx$", "")))
+    local base, ending = path:match("^(.*)%.(%w+)$")
+    if ending == "xlsx" or ending == "sqlite" then
+      fail.input("%s: %s are not read; give the folder of CSVs beside it (%s_csvs)", path,
+        ending == "xlsx" and "workbooks" or "databases", base)
     end
     local label = base_name(path):gsub("%.gz$", ""):gsub("%.zst$", ""):gsub("%.json$", "")
     return { kind = "trace", label = label, path = path }

@@ -20,14 +20,35 @@ gemm_command.options = {
   { name = "out", value = "DIR",
     help = "folder of the CSV (default: that of --input-csv, else tracelens_analysis/ in the sweep)" },
   { name = "top-k", value = "K", type = "whole", help = "GEMMs of each trace (default: 5)" },
+  sheets.formats_option { "csv", "sqlite" },
 }
 
--- Writes a sheet as DIR/NAME.csv and prints its path.
-function gemm_command.write(folder, sheet)
-  local path = folder .. "/" .. sheets.csv_name(sheet)
+-- The files of a sheet: DIR/NAME.csv and DIR/NAME.sqlite, those of which forms.csv and forms.sqlite are true.
+function gemm_command.paths(folder, sheet, forms)
+  local csv = folder .. "/" .. sheets.csv_name(sheet)
+  local out = forms.csv and { csv } or {}
+  if forms.sqlite then out[#out + 1] = csv:gsub("%.csv$", ".sqlite") end
+  return out
+end
+
+-- Writes these files.
+function gemm_command.save(folder, sheet, forms)
+  for _, path in ipairs(gemm_command.paths(folder, sheet, forms)) do
+    if path:find("%.csv$") then
+      fail.unless_done(file.write(path, sheets.csv(sheet)))
+    else
+      fail.unless_done(sheets.write_sqlite(path, { sheet }))
+    end
+  end
+end
+
+-- Writes these files, and prints their paths.
+function gemm_command.write(folder, sheet, forms)
   fail.unless_done(file.make_folder(folder))
-  fail.unless_done(file.write(path, sheets.csv(sheet)))
-  print(("written   %s: %d rows"):format(path, #sheet.rows))
+  gemm_command.save(folder, sheet, forms)
+  for _, path in ipairs(gemm_command.paths(folder, sheet, forms)) do
+    print(("written   %s: %d rows"):format(path, #sheet.rows))
+  end
 end
 
 -- The answers of a job's traces, in order: { { entry, value }... }.
@@ -52,10 +73,10 @@ local OF_INSTANCES = {
 
 -- The job's answers with these options of variance.of.
 local function read(work, configurations, args, top_k, input)
-  local answers = work:read(configurations, function(t, entry)
-    local answer = variance.of(t, { top_k = top_k, all = args.all, input = input,
+  local answers = work:read(configurations, function(source, entry)
+    local answer = variance.of(source, { top_k = top_k, all = args.all, input = input,
       indices = input and input.of(entry) })
-    answer.rank = t:info().rank
+    answer.rank = source:info().rank
     return answer
   end)
   return gemm_command.found(configurations, answers)
@@ -70,6 +91,7 @@ local function folder_of(kind, args, sweep)
 end
 
 local function run(kind, args)
+  args.formats = args.formats or { "csv" }
   local work, top_k = job.new(args), gemm_command.top_k_of(args)
   local out = folder_of(kind, args, work.sweep)
   local input = args.input_csv and require("trace.gemm.input_csv").read(args.input_csv)
@@ -89,7 +111,7 @@ local function run(kind, args)
     sheet = variance.sheet(kind, found, top_k, args.all)
     if #sheet.rows == 0 then fail.work(gemm_command.no_gemm) end
   end
-  gemm_command.write(out, sheet)
+  gemm_command.write(out, sheet, work)
   work.done = 1
   return work:finish()
 end

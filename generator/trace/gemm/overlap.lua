@@ -4,7 +4,8 @@ local ordering = require "base.ordering"
 
 local overlap = {}
 
--- The index of a trace's collectives for overlap.stretch; events and metadata are those of t:collectives().
+-- The index of a trace's collectives for overlap.stretch; events and metadata are of the part
+-- trace/runs/collective_events.lua.
 function overlap.index(events, metadata)
   local list = {}
   for i, event in ipairs(events) do

@@ -1,6 +1,7 @@
--- The GEMMs with the most varying kernel time: found in one trace (variance.of, in the process that has it
--- open), and as tables over all traces (variance.sheet). Time stamps and overlap are those of the instances
--- themselves, so that they belong to the right GEMM even if several GEMMs share a kernel.
+-- The GEMMs with the most varying kernel time: found in one trace (variance.of), and as tables over all
+-- traces (variance.sheet). Time stamps and overlap are those of the instances themselves, so that they belong
+-- to the right GEMM even if several GEMMs share a kernel.
+local collective_events = require "trace.runs.collective_events"
 local input_csv = require "trace.gemm.input_csv"
 local gemm_instances = require "trace.gemm.gemm_instances"
 local ordering = require "base.ordering"
@@ -53,12 +54,13 @@ local function describe(gemm, number, index, collectives, with_all)
     all = with_all and all_of(instances, collectives) or nil }
 end
 
--- For an open trace: { columns (of the sheet GEMM), picked = { { cells, kernel, least_us, most_us,
--- shortest_at_us, longest_at_us, shortest_us, longest_us, overlap (of the longest), all (every instance, with
--- that option), index (in the input CSV) }... } }. options: all, and top_k or the rows `indices` of `input`
--- (input_csv.read); rows without a GEMM are left out.
-function variance.of(t, options)
-  local gemm, collectives = gemm_instances.gemm(t), overlap.index(t:collectives())
+-- For one trace (trace/runs/trace_source.lua): { columns (of the sheet GEMM), picked = { { cells, kernel,
+-- least_us, most_us, shortest_at_us, longest_at_us, shortest_us, longest_us, overlap (of the longest), all
+-- (every instance, with that option), index (in the input CSV) }... } }. options: all, and top_k or the rows
+-- `indices` of `input` (input_csv.read); rows without a GEMM are left out.
+function variance.of(source, options)
+  local gemm, found = gemm_instances.gemm(source), source:get(collective_events)
+  local collectives = overlap.index(collective_events.list(found.columns), found.metadata)
   local picked = sequences.map(wanted(gemm, options), function(one)
     return one[1] and describe(gemm, one[1], one[2], collectives, options.all)
   end)

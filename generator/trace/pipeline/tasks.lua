@@ -2,10 +2,11 @@
 -- verbs/trace/pipeline.lua orders them.
 --
 -- A task has: name (of its stamp), stamp (of its inputs), files (of a complete product: a list, or a function
--- of the kept text), title, run() -> text that is kept with the stamp. run is called in a child.
+-- of the kept text), title, run() -> text that is kept with the stamp. run is called in a child, unless the
+-- task has is_quick.
 --
--- A pipeline has: out, analysis (folders), csv, xlsx, forms (these as text), top_k, report_options,
--- options_text, without (set of steps), gzip, threads_each.
+-- A pipeline has: out, analysis (folders), csv, xlsx, sqlite, forms (these as text), top_k, report_options,
+-- options_text, gpus_per_node (nil: as in the traces), without (set of steps), gzip, threads_each.
 local rank_sheets = require "trace.collectives.rank_sheets"
 local configuration_report = require "trace.collectives.configuration_report"
 local sequences = require "base.sequences"
@@ -14,13 +15,14 @@ local report_pairs = require "trace.compare.report_pairs"
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
+local gemm_command = require "trace.gemm.gemm_command"
 local ordering = require "base.ordering"
 local merging = require "trace.merge.merging"
 local rank_report = require "trace.reports.rank_report"
 local variance_plots = require "trace.gemm.variance_plots"
-local rank = require "trace.ops.rank"
 local sheets = require "pages.sheets"
 local stamps = require "trace.pipeline.stamps"
+local trace_source = require "trace.runs.trace_source"
 local variance = require "trace.gemm.variance"
 local against = require "trace.compare.against"
 
@@ -42,15 +44,13 @@ end
 
 -- The paths of a list of sheets saved at `base`: the list exists if at least one of these does.
 local function saved(pipeline, base)
-  local paths = {}
-  if pipeline.xlsx then paths[#paths + 1] = base .. ".xlsx" end
-  if pipeline.csv then paths[#paths + 1] = base .. "_csvs" end
-  return paths
+  local paths = sheets.paths(base, pipeline)
+  return sequences.map({ "xlsx", "sqlite", "folder" }, function(kind) return paths[kind] or nil end)
 end
 
 local function save(pipeline, list, base)
   fail.unless(file.make_folder(folder_of(base)))
-  sheets.save(list, { folder = pipeline.csv and base .. "_csvs", xlsx = pipeline.xlsx and base .. ".xlsx" })
+  sheets.save(list, sheets.paths(base, pipeline))
 end
 
 -- Removes products of an earlier run that today's inputs do not give.
@@ -75,13 +75,13 @@ function tasks.trace(pipeline, entry)
   local base = report_base(pipeline, entry)
   local with_report = not pipeline.without.reports
   return { name = base:sub(#pipeline.analysis + 2):gsub("/", "__"), entry = entry, title = base,
-    files = with_report and saved(pipeline, base) or {},
-    stamp = stamps.of({ entry.path }, pipeline.options_text),
+    is_quick = entry.is_digest, files = with_report and saved(pipeline, base) or {},
+    stamp = stamps.of({ entry.is_digest and entry.digest or entry.path }, pipeline.options_text),
     run = function()
-      local one = fail.unless(rank.open(entry.path, { workers = pipeline.threads_each }))
-      local notes = with_report and write_report(pipeline, one, base) or {}
-      return pack.pack { info = one.trace:info(), collectives = rank_sheets.digest(one.trace),
-        variance = variance.of(one.trace, { top_k = pipeline.top_k }),
+      local source = trace_source.open(entry, { workers = pipeline.threads_each }, with_report)
+      local notes = with_report and write_report(pipeline, source.rank, base) or {}
+      return pack.pack { info = source:info(), collectives = rank_sheets.of(source),
+        variance = variance.of(source, { top_k = pipeline.top_k }),
         warning = rank_report.warning(entry.path, notes) }
     end }
 end
@@ -111,9 +111,11 @@ function tasks.collectives(pipeline, configuration, answers, traces)
   local base = configuration_report.base(pipeline.analysis, configuration)
   local function files(kept) return pack.unpack(kept).count > 0 and saved(pipeline, base) or {} end
   return { name = base:sub(#pipeline.analysis + 2):gsub("/", "__"), files = files, title = base,
-    configuration = configuration, stamp = stamp_of_all(traces, "collectives", pipeline.forms),
+    configuration = configuration, stamp = stamp_of_all(traces, "collectives", pipeline.forms,
+      pipeline.gpus_per_node or ""),
     run = function()
-      local list, notes = configuration_report.sheets(configuration, answers)
+      local list, notes = configuration_report.sheets(configuration, answers,
+        pipeline.gpus_per_node)
       if #list > 0 then save(pipeline, list, base) else remove(pipeline, base) end
       local summary = sequences.named(list, configuration_report.SUMMARY)
       for i, note in ipairs(notes) do notes[i] = ("%s: %s"):format(configuration.folder, note) end
@@ -130,10 +132,10 @@ function tasks.gemm(pipeline, found, traces)
   if rows == 0 then return out end
   for _, kind in ipairs { "variance", "timestamps", "overlap" } do
     local sheet = variance.sheet(kind, found, pipeline.top_k)
-    local path = ("%s/%s"):format(pipeline.analysis, sheets.csv_name(sheet))
-    out[#out + 1] = { name = sheet.name, files = { path }, stamp = stamp_of_all(traces, kind), title = path,
+    local files = gemm_command.paths(pipeline.analysis, sheet, pipeline)
+    out[#out + 1] = { name = sheet.name, files = files, stamp = stamp_of_all(traces, kind), title = files[1],
       run = function()
-        fail.unless_done(file.write(path, sheets.csv(sheet)))
+        gemm_command.save(pipeline.analysis, sheet, pipeline)
         return ""
       end }
   end

@@ -11,7 +11,7 @@
 
 namespace trace {
 
-enum class category : uint8_t { none, other, kept, flow };
+enum class category : uint8_t { none, other, kept, flow, frame };
 
 inline constexpr struct {
     std::string_view name;
@@ -26,6 +26,7 @@ inline constexpr struct {
     {"gpu_memset", category::kept, kind::memset},
     {"user_annotation", category::kept, kind::mark},
     {"ac2g", category::flow, kind::mark},
+    {"python_function", category::frame, kind::frame}, // kept on request
     // as PyTorch before 2 wrote them
     {"Operator", category::kept, kind::cpu_op},
     {"Runtime", category::kept, kind::runtime},

@@ -140,6 +140,8 @@ struct part::reading {
             if (row.name != name) continue;
             event.category = row.category;
             event.kind = row.kind;
+            if (row.category != category::frame) continue;
+            event.category = to.keeps_frames ? category::kept : category::other;
         }
     }
 

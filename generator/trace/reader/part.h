@@ -47,6 +47,7 @@ class part {
     std::vector<event_size> sizes;
     std::vector<announcement> announced;
     std::vector<naming> namings;
+    bool keeps_frames = false; // read_options::frames
     std::array<uint64_t, size_t(flaw::count)> flaws;
     std::array<uint64_t, size_t(flaw::count)> first_flaw;
     uint32_t events_in_chunk;

@@ -29,8 +29,9 @@ struct desk {
 // Threads that cut, read and join.
 class crew {
   public:
-    crew(splitter &splitter, joiner &joiner, size_t workers)
-        : splitter_(splitter), joiner_(joiner), workers_(workers), new_desks_(2 * workers) {}
+    crew(splitter &splitter, joiner &joiner, size_t workers, bool keeps_frames)
+        : splitter_(splitter), joiner_(joiner), workers_(workers), keeps_frames_(keeps_frames),
+          new_desks_(2 * workers) {}
 
     // Reads all chunks. false: `problem` is the first of the file. Throws bad_alloc.
     bool read(problem &problem) {
@@ -76,7 +77,9 @@ class crew {
         if (stopped_) return nullptr;
         if (free_.empty()) {
             new_desks_--;
-            return std::make_unique<desk>();
+            auto made = std::make_unique<desk>();
+            made->part.keeps_frames = keeps_frames_;
+            return made;
         }
         std::unique_ptr<desk> taken = std::move(free_.back());
         free_.pop_back();
@@ -121,6 +124,7 @@ class crew {
     splitter &splitter_;
     joiner &joiner_;
     size_t workers_;
+    bool keeps_frames_;
 
     std::mutex cutting_; // guards the splitter and
     bool is_cut_ = false;
@@ -144,7 +148,8 @@ bool read(const char *path, const read_options &options, trace &to, problem &pro
         if (!input) return false;
         splitter splitter(*input, path, options.chunk_size);
         joiner joiner(to, *input);
-        if (!crew(splitter, joiner, size_t(std::max(1, options.workers))).read(problem)) return false;
+        size_t workers = size_t(std::max(1, options.workers));
+        if (!crew(splitter, joiner, workers, options.frames).read(problem)) return false;
         joiner.finish();
         return read_root(splitter, to, problem);
     } catch (const std::bad_alloc &) {

@@ -24,7 +24,7 @@ constexpr uint32_t NONE = UINT32_MAX;  // no event, no arguments, no track
 constexpr int64_t UNKNOWN = INT64_MIN; // a number that the file does not have
 constexpr uint32_t EMPTY_TEXT = 0;     // the text ""
 
-enum class kind : uint8_t { cpu_op, runtime, driver, kernel, memcpy, memset, mark };
+enum class kind : uint8_t { cpu_op, runtime, driver, kernel, memcpy, memset, mark, frame };
 
 inline bool is_gpu(kind kind) {
     return kind == kind::kernel || kind == kind::memcpy || kind == kind::memset;
@@ -94,6 +94,11 @@ enum class flaw : uint8_t {
     count
 };
 
+// A part of the time, µs; the end is not in it.
+struct window {
+    double start, end;
+};
+
 struct trace {
     std::vector<event> events;  // in order of the file
     std::vector<uint32_t> host; // the host events by start, file order on ties: parents before children
@@ -117,11 +122,13 @@ struct trace {
     std::string device_name;           // of the first device; "": unknown
     int64_t multiprocessors = UNKNOWN; // of the first device
     bool linked_by_correlation = true; // else by External id
+    std::vector<window> kept;          // what keep_within kept; empty: all
 };
 
 struct read_options {
     int workers = 1;                     // threads, this one included
     size_t chunk_size = size_t(1) << 18; // bytes that a thread takes at once
+    bool frames = false;                 // also the functions of Python, kind::frame, as most analyses do not
 };
 
 // Reads the file at `path`: JSON, or gzip or zstd of it. The trace is the same for any options. If it fails,
@@ -130,6 +137,14 @@ bool read(const char *path, const read_options &options, trace &to, problem &pro
 
 // Fills parents, host and the flaws of linking, by the rules of tree.cpp.
 void link(trace &trace);
+
+// The index of the window with the work of an event: it contains the event's start, or that of a GPU event's
+// launch. windows.size(): none. `windows` are in order and do not overlap.
+size_t window_of(const trace &trace, const event &event, const std::vector<window> &windows);
+
+// Removes all events but frames of a linked trace that begin in none of these windows, GPU events by their
+// launches. A removed parent is replaced by the next one above it that is kept.
+void keep_within(trace &trace, std::vector<window> windows);
 
 } // namespace trace
 

@@ -10,6 +10,7 @@
 // launch of a trace without flows.
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "trace.h"
 
@@ -150,12 +151,70 @@ void link_host(trace &trace) {
     }
 }
 
+// ---- Windows ----------------------------------------------------------------------------------
+
+// The new number of each event; NONE: it is removed.
+std::vector<uint32_t> kept_numbers(const trace &trace, const std::vector<window> &windows) {
+    std::vector<uint32_t> numbers(trace.events.size(), NONE);
+    uint32_t next = 0;
+    for (size_t i = 0; i < numbers.size(); i++) {
+        bool is_frame = trace.events[i].kind == kind::frame; // one may be around a window
+        if (is_frame || window_of(trace, trace.events[i], windows) < windows.size()) numbers[i] = next++;
+    }
+    return numbers;
+}
+
+// Renumbers the events of a list, and removes those without a number.
+template <class T, class F>
+void renumber(std::vector<T> &list, const std::vector<uint32_t> &numbers, F event) {
+    auto is_removed = [&](T &one) { return numbers[event(one)] == NONE; };
+    list.erase(std::remove_if(list.begin(), list.end(), is_removed), list.end());
+    for (T &one : list) event(one) = numbers[event(one)];
+}
+
+// The kept event that is the parent of an event, or the next one above it, as its old number; NONE: none is.
+uint32_t kept_parent(const trace &trace, const std::vector<uint32_t> &numbers, uint32_t parent) {
+    while (parent != NONE && numbers[parent] == NONE) parent = trace.events[parent].parent;
+    return parent;
+}
+
 } // namespace
 
 void link(trace &trace) {
     link_gpu(trace);
     sort_host(trace);
     link_host(trace);
+}
+
+size_t window_of(const trace &trace, const event &event, const std::vector<window> &windows) {
+    bool is_launched = is_gpu(event.kind) && event.parent != NONE;
+    double time = is_launched ? trace.events[event.parent].start : event.start;
+    auto after = std::upper_bound(windows.begin(), windows.end(), time,
+                                  [](double at, const window &window) { return at < window.start; });
+    if (after == windows.begin() || time >= (after - 1)->end) return windows.size();
+    return size_t(after - windows.begin()) - 1;
+}
+
+void keep_within(trace &trace, std::vector<window> windows) {
+    std::vector<uint32_t> numbers = kept_numbers(trace, windows);
+    for (event &event : trace.events) event.parent = kept_parent(trace, numbers, event.parent);
+    for (event &event : trace.events) {
+        if (event.parent != NONE) event.parent = numbers[event.parent];
+    }
+    size_t unlinked = size_t(flaw::unlinked);
+    trace.flaws[unlinked] = 0;
+    std::vector<event> events;
+    for (size_t i = 0; i < numbers.size(); i++) {
+        if (numbers[i] == NONE) continue;
+        events.push_back(trace.events[i]);
+        if (is_gpu(events.back().kind) && events.back().parent == NONE)
+            count(trace, flaw::unlinked, events.back().uid);
+    }
+    trace.events = std::move(events);
+    renumber(trace.host, numbers, [](uint32_t &one) -> uint32_t & { return one; });
+    renumber(trace.announced, numbers, [](announcement &one) -> uint32_t & { return one.event; });
+    renumber(trace.sizes, numbers, [](event_size &one) -> uint32_t & { return one.event; });
+    trace.kept = std::move(windows);
 }
 
 } // namespace trace

@@ -40,6 +40,7 @@ end
 
 list.of_rank = {
   { file = "timeline", keys = { gpu_timeline = { "type" } } },
+  { file = "steps", keys = { steps = false, phases = { "phase" } } },
   { file = "ops", keys = { ops_summary = { "name" }, ops_summary_by_category = { "op category" },
     ops_unique_args = with_arguments("name", "op category") } },
   { file = "unified", keys = { unified_perf_summary = with_arguments("name", "op category") } },
@@ -49,6 +50,7 @@ list.of_rank = {
     short_kernels_summary = { "Parent cpu_op", "Input dims", "Input strides", "Concrete Inputs",
       "Kernel name" } } },
   { file = "per_op" },
+  { file = "stacks", keys = { call_stacks = { "op", "entry point", "stack" } } },
   { make = collectives_of_rank, keys = { nccl_summary_long = { "rank", "Process Group Name",
     "Collective name", "Group size", "dtype", "In msg nelems", "Out msg nelems", "inferred from kernel" } } },
 }
@@ -67,8 +69,10 @@ list.over_ranks = {
 local other_keys = {
   nccl_summary_implicit_sync = { "Collective name", "dtype", "In msg nelems", "inferred from kernel" },
   straggler_summary = { "rank" },
+  nccl_summary_groups = { "Process Group Name", "Process Group Ranks", "Collective name", "dtype" },
+  nccl_summary_nodes = { "span" }, nccl_all2allv_ranks = { "rank" }, nccl_all2allv_traffic = { "rank" },
   nccl_long = false, nccl_implicit_sync = false, nccl_all2allv = false, nccl_notes = false,
-  incomplete = false, notes = false,
+  incomplete = false, notes = false, tree_diff = false,
 }
 
 -- The keys of the sheet with this name, as in `keys` above: columns, false, or nil.

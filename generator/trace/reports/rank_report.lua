@@ -5,7 +5,7 @@
 --   rank_report.write(made, { folder = "out/x_csvs", xlsx = "out/x.xlsx" })
 --
 -- options: include_unlinked, micro_idle (µs), short_limit (µs), bins, top_short, kernel_summary and
--- collectives (false: without), by_kernel_count.
+-- collectives (false: without), by_kernel_count, stacks (of a trace that was opened with frames).
 local list = require "trace.reports.list"
 local sheets = require "pages.sheets"
 
@@ -50,7 +50,7 @@ function rank_report.sheets(rank, options)
   return made, notes
 end
 
--- Writes the sheets; paths = { folder, xlsx }, each or both. Raises if that fails.
+-- Writes the sheets; paths: as of sheets.save. Raises if that fails.
 function rank_report.write(made, paths) sheets.save(made, paths) end
 
 -- The incomplete parts in one line, for stderr; nil: there are none.

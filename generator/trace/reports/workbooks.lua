@@ -3,7 +3,7 @@
 -- is kept until the new one is complete.
 --
 --   workbooks.run { base, pattern, extension, filters = { text... }, dry_run, all_kernels, output, csv, xlsx,
---               jobs, replay = options of replay/replay_run.lua, or nil }
+--               sqlite, jobs, gpus_per_node, replay = options of replay/replay_run.lua, or nil }
 --
 -- `page`: also write the page over the CSVs. Without a pattern the rank follows any of SPELLINGS; without
 -- filters the traces are those of rank 0.
@@ -25,6 +25,7 @@ workbooks.defaults = { extension = "json" }
 
 local SPELLINGS = { "rank_", "rank-", "rank[", "rank" }
 local FIRST_RANK = "0"
+local NEEDS_TRACE = "-a and -r need the trace: digests have sums of kernels and no arguments of ops"
 local DEEPEST = 64 -- folders below the base
 
 -- ---- the traces --------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ local function duplicate(files)
   for i = 2, #files do
     if files[i].rank == files[i - 1].rank then
       return ("%s and %s are both of rank %d; give a further -f that only one matches"):format(
-        files[i - 1].path, files[i].path, files[i].rank)
+        run_folder.given(files[i - 1]), run_folder.given(files[i]), files[i].rank)
     end
   end
 end
@@ -118,7 +119,7 @@ function workbooks.find(options)
     local configuration = sequences.entry(list, of_folder, folder, function()
       return { folder = folder, files = {} }
     end)
-    table.insert(configuration.files, { path = path, rank = rank })
+    table.insert(configuration.files, sequences.merged(run_folder.entry(path), { rank = rank }))
   end, 0)
   for _, configuration in ipairs(list) do complete(configuration, options) end
   return list, nameless
@@ -132,22 +133,22 @@ local function modules(options)
   return out
 end
 
--- The data of a rank for the report.
-local function summary_of(rank, entry, options)
-  local out = { rank = entry.rank, info = rank.trace:info() }
-  for _, part in ipairs(modules(options)) do out[part.field] = part.collect(rank) end
+-- The data of a rank (trace/runs/trace_source.lua) for the report.
+local function summary_of(source, entry, options)
+  local out = { rank = entry.rank, info = source:info() }
+  for _, part in ipairs(modules(options)) do out[part.field] = source:get(part) end
   if options.several then
-    out.collectives = require("trace.collectives.rank_sheets").digest(rank.trace, entry.rank)
+    out.collectives = require("trace.collectives.rank_sheets").of(source, entry.rank)
   end
   return out
 end
 
 -- The summaries of all ranks, or nil, reason.
 local function read_ranks(configuration, options)
-  local results = per_trace.map(configuration.files, function(rank, entry)
-    return summary_of(rank, entry, options)
+  local results = per_trace.map(configuration.files, function(source, entry)
+    return summary_of(source, entry, options)
   end, { jobs = options.jobs, progress = options.bar, title = configuration.folder,
-    open = require("trace.ops.rank").open })
+    needs_trace = (options.all_kernels or options.replay) and NEEDS_TRACE })
   options.bar:clear()
   local ranks = {}
   for i, result in ipairs(results) do
@@ -172,21 +173,22 @@ local function incomplete_sheet(ranks)
 end
 
 -- Ranks of a group of another size are not compared with the others.
-local function add_collectives(list, configuration, ranks, notes)
+local function add_collectives(list, configuration, ranks, notes, gpus_per_node)
   local compared = {}
   local more, left_out = run_folder.check(configuration, sequences.field(ranks, "info"))
   table.move(more, 1, #more, #notes + 1, notes)
   for i, rank in ipairs(ranks) do
     if not left_out[i] then compared[#compared + 1] = rank.collectives end
   end
-  sequences.append(list, (require("trace.collectives.rank_sheets").make(compared, more)))
+  sequences.append(list, (require("trace.collectives.rank_sheets").make(compared, more,
+    gpus_per_node)))
 end
 
 -- The sheets of a configuration, and notes.
 local function sheets_of(configuration, ranks, options)
   local list, notes = {}, {}
   for _, part in ipairs(modules(options)) do sequences.append(list, part.make(ranks)) end
-  if #ranks > 1 then add_collectives(list, configuration, ranks, notes) end
+  if #ranks > 1 then add_collectives(list, configuration, ranks, notes, options.gpus_per_node) end
   list[#list + 1] = incomplete_sheet(ranks)
   return list, notes
 end
@@ -195,10 +197,10 @@ local function save(configuration, list, options)
   local path = configuration.output
   local folder = path:match("^(.*)/[^/]*$")
   if folder then fail.unless(file.make_folder(folder)) end
-  local csvs = path:gsub("%.xlsx$", "") .. "_csvs"
-  sheets.save(list, { folder = options.csv and csvs, xlsx = options.xlsx and path })
+  local paths = sheets.paths(path:gsub("%.xlsx$", ""), options)
+  sheets.save(list, paths)
   local ranks = quantities.counted(#configuration.files, "rank")
-  for _, written in ipairs { options.xlsx and path or false, options.csv and csvs or false } do
+  for _, written in ipairs { paths.xlsx or false, paths.sqlite or false, paths.folder or false } do
     if written then print(("written   %s: %s"):format(written, ranks)) end
   end
 end
@@ -229,7 +231,7 @@ local function replay(configuration, ranks, options)
     { __index = options.replay })
   local replay_run = require "replay.replay_run"
   local list, summary = replay_run.run(chosen, how)
-  sheets.save(list, { folder = options.csv and path .. "_csvs", xlsx = options.xlsx and path .. ".xlsx" })
+  sheets.save(list, sheets.paths(path, options))
   replay_run.print_summary(summary, options.xlsx and path .. ".xlsx" or path .. "_csvs")
   replay_run.raise(summary)
   if summary.timed == 0 then fail.work("%s: %s", configuration.folder, replay_run.NONE_TIMED) end
@@ -251,7 +253,9 @@ end
 
 local function show(configuration)
   print(("%s -> %s"):format(configuration.folder, configuration.output))
-  for _, entry in ipairs(configuration.files) do print(("  rank %d  %s"):format(entry.rank, entry.path)) end
+  for _, entry in ipairs(configuration.files) do
+    print(("  rank %d  %s"):format(entry.rank, run_folder.given(entry)))
+  end
   if configuration.problem then print("  problem: " .. configuration.problem) end
 end
 

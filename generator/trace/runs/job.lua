@@ -4,6 +4,7 @@
 local per_trace = require "trace.runs.per_trace"
 local fail = require "base.fail"
 local collective = require "profile.collective"
+local opening = require "trace.analysis.opening"
 local run_folder = require "trace.runs.run_folder"
 local progress = require "system.progress"
 local quantities = require "base.quantities"
@@ -16,6 +17,15 @@ job.__index = job
 job.positional = { name = "PATH...", min = 0, max = math.huge,
   help = "a sweep, one configuration's folder, or traces with the rank in their names" }
 
+-- The options that select parts of traces.
+job.steps = {
+  { name = "steps", value = "N", list = true,
+    help = "only these steps of torch's profiler (ProfilerStep#N): 3-5; with --annotation these of its"
+      .. " occurrences, from 0" },
+  { name = "annotation", value = "NAME", many = true,
+    help = "only the work within annotations of this name; * stands for any characters" },
+}
+
 local shared = {
   { name = "threads", value = "N", list = true, help = "only these thread counts: 256 512" },
   { name = "channels", value = "N", list = true, help = "only these channel counts" },
@@ -24,14 +34,16 @@ local shared = {
   { name = "base-path", value = "DIR", many = true,
     help = "the same as PATH; tracelens_analysis/ in a sweep means the sweep" },
   { name = "tracelens-path", value = "DIR", many = true, help = "the same" },
+  job.steps[1], job.steps[2],
   collective.option,
   { name = "jobs", value = "N", type = "whole",
     help = "traces at a time (default: one for each core)" },
 }
 
 local forms = {
-  { name = "csv", help = "write CSV; with neither --csv nor --xlsx both are written" },
+  { name = "csv", help = "write CSV; without --csv, --xlsx and --formats both are written" },
   { name = "xlsx", help = "write workbooks" },
+  sheets.formats_option(),
 }
 
 -- These options, then those that the commands share; with `sheets`, also the choice of CSV and xlsx.
@@ -49,24 +61,30 @@ local function paths_of(args)
   fail.input("no trace is given; give a sweep, a configuration's folder or traces")
 end
 
--- Workbooks are written unless only CSV is requested; if they cannot be, one line reports it.
-local function wants_xlsx(args)
-  if args.xlsx or args.csv then return args.xlsx end
-  local can, why = sheets.has_xlsx()
-  if not can then fail.note(why) end
-  return can
+-- Selects the parts of all traces that are read from now on, by these options. Returns them as a text.
+function job.select_steps(args)
+  local steps = run_folder.numbers(args.steps, "steps")
+  if not (steps or args.annotation) then
+    opening.select(nil)
+    return ""
+  end
+  opening.select { steps = steps, annotations = args.annotation }
+  return ("steps %s of %s"):format(table.concat(args.steps or {}, " "),
+    table.concat(args.annotation or {}, "\0"))
 end
 
 -- args (of the command line) -> the job. Raises if there is nothing to read.
 function job.new(args)
+  sheets.choose(args)
   collective.add_kernels(args.collectives)
+  local selection = job.select_steps(args)
   local found = run_folder.select(run_folder.find(paths_of(args), { trace_name = args.trace_name }), {
     threads = run_folder.numbers(args.threads, "threads"),
     channels = run_folder.numbers(args.channels, "channels"),
     ranks = run_folder.numbers(args.ranks, "ranks") })
   return setmetatable({ configurations = found.configurations, sweep = found.sweep,
-    jobs = args.jobs, csv = args.csv or not args.xlsx, xlsx = wants_xlsx(args), done = 0,
-    failures = {}, printed = {} }, job)
+    jobs = args.jobs, csv = args.csv, xlsx = args.xlsx, sqlite = args.sqlite, done = 0,
+    selection = selection, failures = {}, printed = {} }, job)
 end
 
 -- Prints a line on stderr, once.
@@ -114,12 +132,15 @@ function job:usable()
   return out
 end
 
--- Calls fn(t, entry) for every trace of these configurations. Returns { [entry] = its result }; failures are
--- reported and have no entry. `is_beginning`: the measurement that follows is the work that the bar shows.
-function job:read(list, fn, is_beginning)
+-- Calls fn(source, entry) for every trace of these configurations (trace/runs/trace_source.lua). Returns
+-- { [entry] = its result }; failures are reported and have no entry. options: needs_trace, as of
+-- per_trace.map; is_beginning: the measurement that follows is the work that the bar shows.
+function job:read(list, fn, options)
+  options = options or {}
   local entries, answers = sequences.join(sequences.field(list, "files")), {}
-  self.bar = progress.new(not is_beginning and #entries or nil)
-  local results = per_trace.map(entries, fn, { jobs = self.jobs, progress = self.bar, title = "traces" })
+  self.bar = progress.new(not options.is_beginning and #entries or nil)
+  local results = per_trace.map(entries, fn,
+    { jobs = self.jobs, progress = self.bar, title = "traces", needs_trace = options.needs_trace })
   self.bar:clear()
   self.bar = nil
   for i, entry in ipairs(entries) do
@@ -132,16 +153,19 @@ function job:read(list, fn, is_beginning)
   return answers
 end
 
--- Prints the paths of `count` sheets: BASE.xlsx if `written.xlsx` is true, and the folder BASE_csvs if
--- `written.csv` is.
+-- Prints the paths of `count` sheets: BASE.xlsx if `written.xlsx` is true, BASE.sqlite if `written.sqlite`
+-- is, and the folder BASE_csvs if `written.csv` is.
 function job.print_written(base, written, count)
   if written.xlsx then print("written   " .. base .. ".xlsx") end
+  if written.sqlite then
+    print(("written   %s.sqlite: %s"):format(base, quantities.counted(count, "table")))
+  end
   if written.csv then print(("written   %s_csvs/: %s"):format(base, quantities.counted(count, "CSV"))) end
 end
 
--- Writes sheets as BASE.xlsx and as CSVs in the folder BASE_csvs, by the options.
+-- Writes sheets as BASE.xlsx, as BASE.sqlite and as CSVs in the folder BASE_csvs, by the options.
 function job:save(list, base)
-  sheets.save(list, { folder = self.csv and base .. "_csvs", xlsx = self.xlsx and base .. ".xlsx" })
+  sheets.save(list, sheets.paths(base, self))
   job.print_written(base, self, #list)
   self.done = self.done + 1
 end

@@ -1,5 +1,5 @@
 -- Finds the traces of a run: a sweep, one configuration of it, or files with the rank in their names. It
--- opens, moves and changes no trace.
+-- opens, moves and changes no trace. Digests (trace/runs/trace_digest.lua) stand for their traces.
 --
 --   [experiments/]sweep_*/{T}thread/nccl_{C}channels/torch_profiler/rank{R}/*.json[.gz|.zst]
 --   *rank_{N}* (rank-N, rankN, rank[N]) in one folder
@@ -13,18 +13,26 @@ local fail = require "base.fail"
 local file = require "core.file"
 local ordering = require "base.ordering"
 local sequences = require "base.sequences"
+local trace_digest = require "trace.runs.trace_digest"
 
 local run_folder = {}
 
 local EXTENSIONS = { "%.json$", "%.json%.gz$", "%.json%.zst$" }
 local RANK_FOLDER = { "^rank[_-]?(%d+)$", "^rank%[(%d+)%]$" }
+local PROFILER = "torch_profiler" -- the folder of the rank folders
 local RANK_IN_NAME = { "rank[_-]?(%d+)", "rank%[(%d+)%]" }
 
 local function first_match(text, patterns)
   return sequences.first(patterns, function(pattern) return text:match(pattern) end)
 end
 
-local function is_trace_name(name) return first_match(name, EXTENSIONS) ~= nil end
+-- The name or path of the trace of a digest; nil: the name is not that of a digest.
+local function trace_of_digest(name)
+  return name:sub(-#trace_digest.ENDING) == trace_digest.ENDING and name:sub(1, -#trace_digest.ENDING - 1)
+    or nil
+end
+
+local function is_trace_name(name) return first_match(trace_of_digest(name) or name, EXTENSIONS) ~= nil end
 
 local function is_merged(name) return name:find("merged%.json") ~= nil end
 
@@ -75,6 +83,17 @@ local function configuration_of(path)
   return threads, channels
 end
 
+-- The part of a path from the first folder that names threads, channels, a rank or the profiler; or only the
+-- file's name.
+function run_folder.place(path)
+  local parts = {}
+  for part in path:gmatch("[^/]+") do
+    local names = threads_of(part) or channels_of(part) or part == PROFILER or first_match(part, RANK_FOLDER)
+    if #parts > 0 or names then parts[#parts + 1] = part end
+  end
+  return #parts > 0 and table.concat(parts, "/") or base_name(path)
+end
+
 -- The name of a configuration in file names and messages.
 function run_folder.name(configuration)
   local parts = {}
@@ -88,8 +107,25 @@ end
 local function trace_files_in(folder, trace_name)
   return sequences.map(sorted_names(folder), function(name)
     local path, wanted = folder .. "/" .. name, is_trace_name(name) and not is_merged(name)
-    if trace_name then wanted = name == trace_name and is_trace_name(name) end
+    if trace_name then wanted = is_trace_name(name) and (trace_of_digest(name) or name) == trace_name end
     return wanted and not is_folder(path) and path or nil
+  end)
+end
+
+-- The entry of a file, a trace or a digest: { path (of the trace), rank, digest (its path), is_digest (the
+-- trace itself is not given) }. A trace has the digest beside it.
+function run_folder.entry(path)
+  local trace, digest = trace_of_digest(path), path .. trace_digest.ENDING
+  if trace then return { path = trace, rank = run_folder.rank_of(path), digest = path, is_digest = true } end
+  return { path = path, rank = run_folder.rank_of(path), digest = file.exists(digest) and digest or nil }
+end
+
+-- The entries of files, without digests of traces that are among them.
+local function entries_of(paths, threads, channels)
+  local there = sequences.set(paths)
+  return sequences.map(paths, function(path)
+    if there[trace_of_digest(path)] then return nil end
+    return sequences.merged(run_folder.entry(path), { threads = threads, channels = channels })
   end)
 end
 
@@ -106,7 +142,7 @@ local function is_sweep(name) return name:find("^sweep_") end
 
 -- The traces below a configuration's folder: in rank folders, or as separate files.
 local function files_of(folder, trace_name)
-  if is_folder(folder .. "/torch_profiler") then folder = folder .. "/torch_profiler" end
+  if is_folder(folder .. "/" .. PROFILER) then folder = folder .. "/" .. PROFILER end
   local files = {}
   for _, path in ipairs(folders_in(folder, is_of_rank)) do
     sequences.append(files, trace_files_in(path, trace_name))
@@ -116,10 +152,8 @@ end
 
 local function new_configuration(folder, paths)
   local threads, channels = configuration_of(folder)
-  local files = sequences.map(paths, function(path)
-    return { path = path, rank = run_folder.rank_of(path), threads = threads, channels = channels }
-  end)
-  return { folder = folder, threads = threads, channels = channels, files = files }
+  return { folder = folder, threads = threads, channels = channels,
+    files = entries_of(paths, threads, channels) }
 end
 
 local function add_channels(out, folders, trace_name)
@@ -155,10 +189,12 @@ local function of_files(paths)
   for _, path in ipairs(paths) do
     local threads, channels = configuration_of(path)
     local configuration = sequences.entry(out, known, ("%s %s"):format(threads, channels), function()
-      return { folder = parent_of(path), threads = threads, channels = channels, files = {} }
+      return { folder = parent_of(path), threads = threads, channels = channels, paths = {} }
     end)
-    table.insert(configuration.files, { path = path, rank = run_folder.rank_of(path), threads = threads,
-      channels = channels })
+    table.insert(configuration.paths, path)
+  end
+  for _, configuration in ipairs(out) do
+    configuration.files = entries_of(configuration.paths, configuration.threads, configuration.channels)
   end
   return out
 end
@@ -168,6 +204,17 @@ local function by_rank(a, b)
   return a.path < b.path
 end
 
+-- The path of an entry as it was given.
+function run_folder.given(entry) return entry.is_digest and entry.digest or entry.path end
+
+-- Raises if a configuration has a digest without its trace. why: the command, and its reason to need traces.
+function run_folder.refuse_digests(configurations, why)
+  for _, configuration in ipairs(configurations) do
+    local entry = sequences.find(configuration.files, function(one) return one.is_digest end)
+    if entry then fail.input("%s: is a digest; %s", entry.digest, why) end
+  end
+end
+
 -- Two files of one rank: the intended one is unknown.
 local function duplicate(configuration)
   local seen = {}
@@ -175,14 +222,14 @@ local function duplicate(configuration)
     local other = entry.rank and seen[entry.rank]
     if other then
       return ("%s and %s are both of rank %d; choose one of them with --trace-name NAME")
-        :format(other.path, entry.path, entry.rank)
+        :format(run_folder.given(other), run_folder.given(entry), entry.rank)
     end
     if entry.rank then seen[entry.rank] = entry end
   end
 end
 
 -- paths (a folder, or files) -> {
---   configurations = { { threads, channels, folder, files = { { path, rank, threads, channels } ... },
+--   configurations = { { threads, channels, folder, files = { an entry, with threads and channels... },
 --     problem = the reason why it cannot be processed } ... }, sweep = folder | nil }
 -- Threads, channels and rank are nil if no name has them. Raises if there are no traces.
 function run_folder.find(paths, options)
@@ -310,6 +357,39 @@ local function foreign(configuration, files, infos, usual, notes)
   return left_out
 end
 
+-- The steps of most files, as texts; of two that are equally frequent those of the first file.
+local function usual_steps(texts)
+  local count, best = {}, nil
+  for _, text in pairs(texts) do count[text] = (count[text] or 0) + 1 end
+  for _, i in ipairs(ordering.sorted_keys(texts)) do
+    if not best or count[texts[i]] > count[best] then best = texts[i] end
+  end
+  return best
+end
+
+-- Notes on files with other steps than most files; those with none of theirs are added to left_out.
+local function mixed_steps(configuration, infos, left_out, notes)
+  local texts, steps_of = {}, {}
+  for i, info in pairs(infos) do
+    if info.steps then
+      texts[i] = ranges(info.steps)
+      steps_of[texts[i]] = info.steps
+    end
+  end
+  local usual = usual_steps(texts)
+  for _, i in ipairs(ordering.sorted_keys(texts)) do
+    if texts[i] ~= usual then
+      local known = sequences.set(steps_of[usual])
+      local common = sequences.filter(infos[i].steps, function(step) return known[step] end)
+      if #common == 0 then left_out[i] = true end
+      notes[#notes + 1] = ("%s: has steps %s, the others have %s; %s"):format(
+        below(configuration, configuration.files[i].path), texts[i], usual,
+        #common == 0 and "left out of comparisons over ranks, but part of a merged trace"
+          or ("--steps %s selects common ones"):format((ranges(common):gsub(", ", ","))))
+    end
+  end
+end
+
 local function doubtful_ranks(configuration, files, infos, notes)
   local of_rank = {}
   for i, entry in ipairs(files) do
@@ -343,14 +423,16 @@ end
 
 run_folder.below = below
 
--- Compares a configuration's files with `infos` (infos[i]: distributedInfo of the i-th file, { rank,
--- world_size }; nil: not read). Returns notes (texts, with paths below the configuration's folder) and the
--- set of indices of files that cannot be compared with the others. Fills in ranks that are missing in names.
+-- Compares a configuration's files with `infos` (infos[i]: of the i-th file, { rank, world_size } from
+-- distributedInfo and steps, the numbers of its steps or nil; nil: not read). Returns notes (texts, with
+-- paths below the configuration's folder) and the set of indices of files that cannot be compared with the
+-- others. Fills in ranks that are missing in names.
 function run_folder.check(configuration, infos)
   local files, notes = configuration.files, {}
   complete_ranks(files, infos)
   local usual = usual_world_size(infos)
   local left_out = foreign(configuration, files, infos, usual, notes)
+  mixed_steps(configuration, infos, left_out, notes)
   doubtful_ranks(configuration, files, infos, notes)
   missing_ranks(configuration.all_files or files, usual, notes)
   return notes, left_out

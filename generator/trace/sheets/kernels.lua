@@ -29,6 +29,13 @@ local function joined(rows, key_of)
   return ordering.sort(result, ordering.by("-sum", "uid"))
 end
 
+-- Kernels by their time over all ops and streams.
+local top_kernels = { name = "top_kernels", sql = [[
+SELECT "Kernel name" AS kernel, sum("Kernel duration (µs)_sum") AS time_us,
+  sum("Kernel duration (µs)_count") AS calls, max("Kernel duration (µs)_max") AS longest_us,
+  sum("Percent of kernels time (%)") AS percent_of_kernels
+FROM kernel_summary GROUP BY "Kernel name" ORDER BY time_us DESC]] }
+
 local function summary(rank, total_us)
   local rows = joined(rank.analysis:kernel_rows(), function(row)
     row.category = category_of(row)
@@ -36,7 +43,7 @@ local function summary(rank, total_us)
   end)
   local all = 0
   for _, row in ipairs(rows) do all = all + row.sum end
-  local sheet = { name = "kernel_summary", rows = {},
+  local sheet = { name = "kernel_summary", rows = {}, views = { top_kernels },
     columns = { "Parent op category", "Parent cpu_op", "Kernel name", "Kernel stream",
       "Kernel duration (µs)_sum", "Kernel duration (µs)_count", "Kernel duration (µs)_mean",
       "Kernel duration (µs)_min", "Kernel duration (µs)_max", "Percent of kernels time (%)",

@@ -1,5 +1,6 @@
 -- The sheet gpu_timeline: the GPU's time by use, from the first start to the last end. Traces of gentables
--- workload have only some steps: times are of those steps, and one more row has the rest.
+-- workload have only some steps, and of other traces only some may be selected: times are of those steps, and
+-- one more row has the rest.
 local grouping = require "trace.ops.grouping"
 
 local rows = {
@@ -10,8 +11,21 @@ local rows = {
   { "total_time", "total" }, { "total_comm_time", "communication" }, { "total_memcpy_time", "copies" },
 }
 
-local function sheet_of(times, splits_idle)
-  local sheet = { name = "gpu_timeline", columns = { "type", "time ms", "percent" }, rows = {} }
+-- The view of the rank's exposed communication. `rank`: nil if the trace has no number of a rank.
+local function view_of(rank)
+  return { name = "exposed_communication", sql = ([[
+SELECT %s AS rank, exposed."time ms" AS exposed_ms, exposed.percent AS percent_of_total,
+  "all"."time ms" AS communication_ms
+FROM gpu_timeline exposed JOIN gpu_timeline "all" ON "all".type = 'total_comm_time'
+WHERE exposed.type = 'exposed_comm_time']]):format(rank or "NULL") }
+end
+
+local UNTRACED = "untraced_time (between traced steps; not in total_time)"
+local UNSELECTED = "unselected_time (between selected steps; not in total_time)"
+
+local function sheet_of(times, splits_idle, info)
+  local sheet = { name = "gpu_timeline", columns = { "type", "time ms", "percent" }, rows = {},
+    views = { view_of(info.rank) } }
   for _, row in ipairs(rows) do
     if splits_idle or not row.only_with_limit then
       local time = times[row[2]]
@@ -19,8 +33,8 @@ local function sheet_of(times, splits_idle)
     end
   end
   if times.steps > 0 then
-    sheet.rows[#sheet.rows + 1] = { "untraced_time (between traced steps; not in total_time)",
-      times.untraced / 1e3, grouping.percent(times.untraced, times.total) }
+    sheet.rows[#sheet.rows + 1] = { info.is_cut and UNSELECTED or UNTRACED, times.untraced / 1e3,
+      grouping.percent(times.untraced, times.total) }
   end
   return sheet
 end
@@ -45,6 +59,6 @@ return {
   make = function(rank, options, notes)
     local times = rank:times(options)
     add_gaps(notes, rank.analysis, times)
-    return { sheet_of(times, options.micro_idle ~= nil) }
+    return { sheet_of(times, options.micro_idle ~= nil, rank.trace:info()) }
   end,
 }

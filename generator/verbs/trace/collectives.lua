@@ -3,15 +3,16 @@ local example_of = require("trace.runs.example").of
 local configuration_report = require "trace.collectives.configuration_report"
 local communication = require "lists.communication"
 local job = require "trace.runs.job"
+local nodes = require "trace.collectives.nodes"
 
 local command = {}
 
 function command.run(args)
   local work = job.new(args)
   local usable, made = work:usable(), {}
-  local answers = work:read(usable, configuration_report.digest)
+  local answers = work:read(usable, configuration_report.of)
   for _, configuration in ipairs(usable) do
-    local list, notes = configuration_report.sheets(configuration, answers)
+    local list, notes = configuration_report.sheets(configuration, answers, args.gpus_per_node)
     for _, note in ipairs(notes) do work:note(configuration, note) end
     if #list > 0 then
       work:save(list, configuration_report.base(args.out, configuration))
@@ -29,6 +30,7 @@ command.summary = "Collectives over ranks: latency, wait, skew, bandwidths, stra
 command.positional = job.positional
 command.options = job.options({
   { name = "out", value = "DIR", help = "folder of the reports", required = true },
+  nodes.option,
 }, true)
 command.example = example_of "trace collectives {SWEEP} --out collectives"
 

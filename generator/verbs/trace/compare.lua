@@ -6,18 +6,19 @@ local differences = require "trace.compare.differences"
 local report_pairs = require "trace.compare.report_pairs"
 local fail = require "base.fail"
 local file = require "core.file"
+local job = require "trace.runs.job"
 local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
 local side_by_side = require "pages.side_by_side"
 local sources = require "trace.compare.sources"
+local tree_diff = require "trace.compare.tree_diff"
 local workers = require "system.workers"
 
 local PAGE = "sweep_comparison_report.html" -- of two sweeps without --out
 
 local function save(list, base, args)
-  local paths = { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" }
-  sheets.save(list, paths)
-  if args.csv or args.xlsx then print("written   " .. base) end
+  sheets.save(list, sheets.paths(base, args))
+  if args.csv or args.xlsx or args.sqlite then print("written   " .. base) end
 end
 
 local function write_page(page, path)
@@ -33,8 +34,13 @@ local function compare_reports(found, names, args, out)
     reports[i] = sources.read(source.path, names[i])
     if reports[i].warning then fail.note(reports[i].warning) end
   end
-  if not out.page_only then save(differences.sheets(reports), out.folder .. "/compare", args) end
-  if args.html then write_page(report_page.of_reports(reports), out.page) end
+  local changes = tree_diff.sheets(reports)
+  if not out.page_only then
+    local list = differences.sheets(reports)
+    sequences.append(list, sequences.filter(changes, function(sheet) return #sheet.rows > 0 end))
+    save(list, out.folder .. "/compare", args)
+  end
+  if args.html then write_page(report_page.of_reports(reports, changes), out.page) end
 end
 
 -- ---- of sweeps ---------------------------------------------------------------------------------
@@ -96,9 +102,9 @@ end
 
 -- Selects the outputs: those that options name, by default all that can be made.
 local function choose_forms(args)
-  if args.csv or args.xlsx or args.html then return end
+  if sheets.take_formats(args) or args.html then return end
   args.html = true
-  sheets.choose_both(args)
+  sheets.choose(args)
 end
 
 -- The kind of all sources: "sweep", or "report" for reports and traces.
@@ -154,9 +160,11 @@ return {
       help = "the name of an input; once for each, in their order" },
     { name = "over", value = "threads|channels", many = true,
       help = "of one sweep: compare only over these" },
-    { name = "csv", help = "write CSVs; without --csv, --xlsx and --html all are written" },
+    { name = "csv", help = "write CSVs; without --csv, --xlsx, --html and --formats, these three" },
     { name = "xlsx", help = "write workbooks" },
+    sheets.formats_option(),
     { name = "html", help = "write the page comparison.html" },
+    job.steps[1], job.steps[2],
     { name = "jobs", value = "N", type = "whole",
       help = "comparisons at a time (default: one for each core)" },
   },
@@ -164,6 +172,7 @@ return {
     .. "{TRACES}/rank1/trace_step19.json --label rank0 --label rank1 --out comparison"),
   run = function(args)
     take_pair(args)
+    job.select_steps(args)
     local found = sequences.map(args, sources.find)
     local kind = kind_of(found)
     if #found == 1 and kind == "report" then

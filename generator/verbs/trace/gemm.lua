@@ -8,9 +8,9 @@ local ordering = require "base.ordering"
 local sequences = require "base.sequences"
 
 local function reader_of(top_k)
-  return function(t)
-    local gemm = gemm_instances.gemm(t)
-    return { rank = t:info().rank, columns = gemm.columns,
+  return function(source)
+    local gemm = gemm_instances.gemm(source)
+    return { rank = source:info().rank, columns = gemm.columns,
       rows = table.move(gemm.rows, 1, math.min(#gemm.rows, top_k), 1, {}) }
   end
 end

@@ -7,6 +7,7 @@ return {
   { name = "timestamps", help = "as variance, with the start of the shortest and longest instance" },
   { name = "overlap", help = "as timestamps, with the collectives over the longest instance" },
   { name = "collectives", help = "collectives over ranks: latency, wait, skew, bandwidths, stragglers" },
+  { name = "digest", help = "a small digest of each trace, which the commands over ranks read instead" },
   { name = "plots", help = "pictures of varying kernel times: boxes, violins, interaction" },
   { name = "merge", help = "one trace of all ranks, for Perfetto" },
   { name = "compare", help = "reports side by side: of traces, over threads, channels or sweeps" },

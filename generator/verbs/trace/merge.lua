@@ -20,6 +20,7 @@ end
 
 local function find(args)
   local found = run_folder.find(args, { trace_name = args.trace_name })
+  run_folder.refuse_digests(found.configurations, "trace merge needs the traces, with all events")
   if not args.tp then return found end
   local count = args.tp
   local named = { configurations = {}, sweep = found.sweep }

@@ -10,7 +10,10 @@ local job = require "trace.runs.job"
 local pipeline_overview = require "trace.pipeline.pipeline_overview"
 local progress = require "system.progress"
 local report_overview = require "trace.reports.report_overview"
+local run_folder = require "trace.runs.run_folder"
 local sequences = require "base.sequences"
+local nodes = require "trace.collectives.nodes"
+local sheets = require "pages.sheets"
 local stamps = require "trace.pipeline.stamps"
 local tasks = require "trace.pipeline.tasks"
 local workers = require "system.workers"
@@ -37,26 +40,49 @@ local function to_do(pipeline, list)
   return missing
 end
 
+local function run_task(pipeline, task)
+  local answer = task.run()
+  pipeline.stamps:keep(task.name, task.stamp, answer, task.files)
+  return answer
+end
+
+-- Takes the result of a task's run, as workers.map returns it.
+local function finish(pipeline, task, result)
+  if result.ok then
+    task.answer = result.value
+    pipeline.made = pipeline.made + 1
+    pipeline.bar:show((task.title:gsub("^.*/tracelens_analysis/", "")))
+  else
+    pipeline.work:fail(result.value, result.code)
+  end
+end
+
+-- Runs a task that is too quick for a process of its own.
+local function run_here(pipeline, task)
+  local ok, answer = pcall(run_task, pipeline, task)
+  if ok then return finish(pipeline, task, { ok = true, value = answer }) end
+  local known = fail.of(answer)
+  if not fail.is_failure(known) then error(answer, 0) end
+  finish(pipeline, task, { ok = false, value = known.message, code = known.code })
+end
+
 -- Runs the open tasks; task.answer is then the result of the run, nil if it failed.
 local function do_all(pipeline, list)
   sequences.append(pipeline.products, list)
   local missing = to_do(pipeline, list)
   pipeline.bar.total = pipeline.bar.total + #missing
-  workers.map(missing, function(task)
-    local answer = task.run()
-    pipeline.stamps:keep(task.name, task.stamp, answer, task.files)
-    return answer
-  end, { jobs = pipeline.jobs, progress = pipeline.bar, title = "",
-    each = function(index, result)
-      local task = missing[index]
-      if result.ok then
-        task.answer = result.value
-        pipeline.made = pipeline.made + 1
-        pipeline.bar:show((task.title:gsub("^.*/tracelens_analysis/", "")))
-      else
-        pipeline.work:fail(result.value, result.code)
-      end
-    end })
+  local others = {}
+  for _, task in ipairs(missing) do
+    if not task.is_quick then
+      others[#others + 1] = task
+    else
+      run_here(pipeline, task)
+      pipeline.bar:step()
+    end
+  end
+  workers.map(others, function(task) return run_task(pipeline, task) end, { jobs = pipeline.jobs,
+    progress = pipeline.bar, title = "",
+    each = function(index, result) finish(pipeline, others[index], result) end })
 end
 
 -- The incomplete parts of traces, { { entry, text }... }: a text that several traces have occurs once.
@@ -186,21 +212,31 @@ local function pipeline_of(args, work)
   local options = { include_unlinked = not args.linked_only,
     micro_idle = args.micro_idle,
     short_limit = args.short_limit or SHORT_LIMIT }
-  local forms = work.xlsx and "csv xlsx" or "csv" -- comparisons read CSVs
+  -- Comparisons read the CSVs.
+  local forms = "csv" .. (work.xlsx and " xlsx" or "") .. (work.sqlite and " sqlite" or "")
   local top_k = gemm_command.top_k_of(args)
   return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = true,
-    xlsx = work.xlsx, forms = forms, fresh = args.fresh, report_options = options, made = 0, there = 0,
-    without = without_of(args), gzip = args.gzip or false,
-    options_text = ("%s %s %s top %d %s"):format(options.include_unlinked, options.micro_idle,
-      options.short_limit, top_k, forms),
+    xlsx = work.xlsx, sqlite = work.sqlite, forms = forms, fresh = args.fresh, report_options = options,
+    made = 0, there = 0,
+    gpus_per_node = args.gpus_per_node, without = without_of(args), gzip = args.gzip or false,
+    options_text = ("%s %s %s top %d %s %s"):format(options.include_unlinked, options.micro_idle,
+      options.short_limit, top_k, forms, work.selection),
     threads_each = math.max(1, workers.jobs() // jobs), stamps = stamps.open(analysis .. "/.gentables"),
     bar = progress.new(), against = args.against, products = {} }
+end
+
+-- Reports of single ranks and merged traces need the traces.
+local function check_digests(args, configurations)
+  local without = without_of(args)
+  if without.reports and without.merge then return end
+  run_folder.refuse_digests(configurations, "reports and merge need the traces; add --without reports,merge")
 end
 
 local function run(args)
   check(args)
   local work = job.new(args)
   local configurations = work:usable()
+  check_digests(args, configurations)
   if #configurations == 0 then return work:finish() end
   local pipeline = pipeline_of(args, work)
   work.bar = pipeline.bar
@@ -235,6 +271,8 @@ return {
     against.option,
     { name = "gzip", help = "pack the merged traces" },
     { name = "csv", help = "only CSVs, no workbooks" },
+    sheets.formats_option(),
+    nodes.option,
     { name = "fresh", help = "make everything again, existing files too" },
   }),
   example = example_of "trace pipeline {SWEEP}",

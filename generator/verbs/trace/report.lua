@@ -6,11 +6,13 @@ local against = require "trace.compare.against"
 local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local job = require "trace.runs.job"
+local nodes = require "trace.collectives.nodes"
 local ordering = require "base.ordering"
 local pack = require "codec.pack"
 local rank_report = require "trace.reports.rank_report"
 local progress = require "system.progress"
 local rank = require "trace.ops.rank"
+local run_folder = require "trace.runs.run_folder"
 local sheets = require "pages.sheets"
 local workers = require "system.workers"
 local report_overview = require "trace.reports.report_overview"
@@ -27,7 +29,7 @@ local function options_of(args)
     short_limit = args.short_limit or rank_report.defaults.short_limit,
     bins = args.bins or rank_report.defaults.bins, top_short = args.top_short,
     kernel_summary = not args.no_kernel_summary, collectives = not args.no_collectives,
-    by_kernel_count = args.by_kernel_count }
+    by_kernel_count = args.by_kernel_count, stacks = args.stacks }
 end
 
 -- ---- Paths of reports ------------------------------------------------------------------------------------
@@ -77,10 +79,10 @@ end
 -- Writes the report of one trace; returns, packed, the number of its sheets, its notes as text or nil, its
 -- rank and world size.
 local function report(path, base, args, options, threads)
-  local one = fail.unless(rank.open(path, { workers = threads }))
+  local one = fail.unless(rank.open(path, { workers = threads, frames = options.stacks }))
   local list, notes = rank_report.sheets(one, options)
   fail.unless(require("core.file").make_folder(base:match("^(.*)/[^/]*$")))
-  rank_report.write(list, { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" })
+  rank_report.write(list, sheets.paths(base, args))
   local info = sequences.pick(one.trace:info(), { "rank", "world_size" })
   return pack.pack { count = #list, warning = rank_report.warning(path, notes), info = info }
 end
@@ -89,7 +91,10 @@ end
 -- are a problem only if the tree has one name for them.
 local function entries_of(args)
   local entries, is_whole = {}, true
-  for _, configuration in ipairs(job.new(args).configurations) do
+  local configurations = job.new(args).configurations
+  run_folder.refuse_digests(configurations, "reports of single ranks need the traces; -b -e digest makes the "
+    .. "report over ranks")
+  for _, configuration in ipairs(configurations) do
     local files = configuration.files
     if configuration.problem and (#files == 0 or configuration.threads or configuration.channels) then
       fail.note(configuration.problem)
@@ -132,7 +137,7 @@ end
 
 -- Sets args.page if no form of output is selected; raises for options that do not go together.
 local function choose_page(args)
-  if not (args.csv or args.xlsx) then
+  if not sheets.take_formats(args) then
     args.page = true
   elseif args.page and not args.csv then
     fail.input("--page: the page shows CSVs; add --csv")
@@ -168,10 +173,11 @@ end
 -- ---- The batch -------------------------------------------------------------------------------------------
 
 -- The options for -b, and the others.
-local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget" }
+local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget",
+  "gpus_per_node" }
 local of_traces = { "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
-  "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "threads", "channels", "ranks",
-  "trace_name" }
+  "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "stacks", "threads",
+  "channels", "ranks", "trace_name" }
 
 local function refuse(args, names, why)
   for _, name in ipairs(names) do
@@ -188,11 +194,13 @@ local function run_batch(args)
     fail.input("-o: %s: a name that ends in .xlsx is required", args.output)
   end
   choose_page(args)
-  if not (args.csv or args.xlsx) then sheets.choose_both(args) end
+  sheets.choose(args)
+  job.select_steps(args)
   return require("trace.reports.workbooks").run { base = args.base, pattern = args.pattern,
     extension = args.extension, page = args.page and args.csv,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
-    csv = args.csv, xlsx = args.xlsx, jobs = args.jobs,
+    csv = args.csv, xlsx = args.xlsx, sqlite = args.sqlite, jobs = args.jobs,
+    gpus_per_node = args.gpus_per_node,
     replay = args.replay and require("replay.replay_run").options(args) }
 end
 
@@ -223,18 +231,21 @@ return {
     { name = "no-kernel-summary", help = "leave the sheet kernel_summary out" },
     { name = "no-collectives", help = "leave the sheet nccl_summary_long out" },
     { name = "by-kernel-count", help = "ops_unique_args: a row for each num_kernels" },
+    { name = "stacks", help = "write the sheet call_stacks: GPU time by op, its entry point and the stack of"
+      .. " Python functions" },
     { name = "base", short = "b", value = "DIR",
       help = "a report over ranks for each folder of traces below DIR, beside the traces" },
     { name = "pattern", short = "p", value = "TEXT",
       help = "-b: the text before the rank in a file's name (default: rank_, rank-, rank[ or rank)" },
-    { name = "extension", short = "e", value = "json|gz",
-      help = "-b: the ending of the traces' names (default: json)" },
+    { name = "extension", short = "e", value = "json|gz|digest",
+      help = "-b: the ending of the traces' names (default: json); digest: of their digests" },
     { name = "filter", short = "f", value = "TEXT", list = true,
       help = "-b: texts that a trace's path must contain (default: rank_0, rank-0, rank[0 or rank0)" },
     { name = "dry-run", short = "d", help = "-b: only list the traces" },
     { name = "all-kernels", short = "a", help = "-b: every GPU event, sheets kernels_0 ... kernels_n" },
     { name = "output", short = "o", value = "FILE.xlsx",
       help = "-b: the report's name; for one configuration only" },
+    { name = nodes.option.name, value = "N", type = "whole", help = "-b: " .. nodes.option.help },
     { name = "replay", short = "r",
       help = "-b: also run the GEMMs and convolutions with most of the time again, with their own report" },
     { name = "budget", value = "SECONDS", type = "number", above = 0,
@@ -248,7 +259,6 @@ return {
     check_traces(args)
     choose_page(args)
     local options = options_of(args)
-    if not (args.csv or args.xlsx) then sheets.choose_both(args) end
     local entries, is_whole = entries_of(args)
     local earlier = args.against and against.find(args.against, sequences.field(entries, "base")) or {}
     local written, made, failures, code = 0, {}, {}, is_whole and 0 or 2

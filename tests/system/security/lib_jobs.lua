@@ -150,6 +150,7 @@ local jobs = {
   { "trace compare of a sweep", sweep_of_traces,
     first = { "trace", "pipeline", "in/sweep", "--without", "plots,merge" },
     "trace", "compare", "in/sweep", "--out", "out" },
+  { "trace digest", traces, "trace", "digest", "in/run", "--out", "out" },
   { "trace plots", sweep_of_traces, first = { "trace", "variance", "in/sweep", "--out", "out" },
     "trace", "plots", "out/top5_gemm_kernels_time_variance.csv" },
   fuzzed("traces", "compare"), fuzzed("traces", "overlap"), fuzzed("traces", "variance"),

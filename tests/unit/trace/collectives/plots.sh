@@ -95,6 +95,17 @@ wrong_csv 'bad.csv:2: time_diff_us is "nan"' 'threads,channel,rank,time_diff_us\
 wrong_csv 'bad.csv:2: 3 fields; the header has 4' 'threads,channel,rank,time_diff_us\n1,2,3'
 wrong_csv 'bad.csv:2: a quote is opened and not closed' 'threads,channel,rank,time_diff_us\n1,"2,3,4'
 
+# The bytes of all_to_allv from rank to rank; an empty cell, a receiver more than senders.
+printf 'rank,to rank 0 (MB),to rank 1 (MB),to rank 2 (MB)\n0,1.0,2.5,\n1,0.0,4.0,0.5\n' >"$WORK/traffic.csv"
+succeeds trace plots "$WORK/traffic.csv" --out "$WORK/traffic"
+[ "$(cat "$stdout")" = "written   $WORK/traffic/all2allv_traffic.png" ] || die "the picture is not named"
+has_colours "$WORK/traffic/all2allv_traffic.png" "#f2f6fb" "#0b3d75"
+wrong_csv 'bad.csv:2: to rank 0 [(]MB[)]: "much" is not a size' 'rank,to rank 0 (MB)\n0,much'
+wrong_csv 'bad.csv:2: to rank 0 [(]MB[)]: "-1" is not a size' 'rank,to rank 0 (MB)\n0,-1'
+wrong_csv 'bad.csv:1: column "dur" is not of a receiving rank' 'rank,to rank 0 (MB),dur\n0,1,2'
+wrong_csv 'bad.csv: has no row to draw' 'rank,to rank 0 (MB)'
+wrong 'traffic.csv: is drawn alone; give one CSV' "$WORK/traffic.csv" "$WORK/all.csv"
+
 ends_with 1 env PATH=/nonexistent "$GENTABLES" trace plots "$WORK/all.csv" --out "$WORK/none"
 one_line 'pictures need gnuplot'
 no_pictures

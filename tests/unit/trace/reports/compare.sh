@@ -1,7 +1,7 @@
 #!/bin/sh
 # trace compare: reports of two and more runs side by side, on CSVs written here, with known differences; the
 # reports of sweeps over threads, channels and sweeps; the page. Invalid input ends in one line.
-# Needs: xlsx
+# Needs: xlsx zlib
 . "$SOURCE/tests/lib.sh"
 
 # is FILE LINE...: expects exactly these lines.
@@ -77,6 +77,17 @@ is "$WORK/gpus/compare_csvs/GEMM_common.csv" "name,param: M,$time" 'aten::mm,8,1
 [ "$(wc -l <"$WORK/gpus/compare_csvs/kernel_summary_common.csv")" = 2 ] ||
     die "kernels on other streams do not match"
 [ ! -e "$WORK/gpus/compare_csvs/GEMM_only_baseline_h100.csv" ] || die "transpositions keep GEMMs apart"
+
+# Traces: their trees too. An op more, and the same trace.
+recorded=$SOURCE/tests/recorded/traces
+succeeds trace compare "$recorded/gemms.json.gz" "$recorded/operators.json.gz" --label a --label b --csv \
+    --html --out "$WORK/trees"
+has '^thread 1,replaced,1,' "$WORK/trees/compare_csvs/tree_diff.csv"
+has 'What changed in the tree of ops' "$WORK/trees/comparison.html"
+succeeds trace compare "$recorded/gemms.json.gz" "$recorded/gemms.json.gz" --label a --label b --csv \
+    --html --out "$WORK/equal"
+has '0 of 0 changes' "$WORK/equal/comparison.html"
+[ ! -e "$WORK/equal/compare_csvs/tree_diff.csv" ] || die "changes of equal traces"
 
 # Three, with labels that a page must escape.
 succeeds trace compare "$WORK/base_csvs" "$WORK/new_csvs" "$WORK/third_csvs" --label a \
