@@ -11,8 +11,8 @@ local function block_of(row)
   return table.concat({ row.dtype, row.op, row.mode, row.splits or "" }, " ")
 end
 
--- The slices of a placement, { tp, nodes }, by their block: { [key] = { slices = { slice... }, rows = their number
--- of rows }... }.
+-- The slices of a placement, { tp, nodes }, by their block: { [key] = { slices = { slice... }, rows = their
+-- number of rows }... }.
 local function slices_by_block(all, placement)
   local blocks = {}
   for _, slice in ipairs(all:slices()) do

@@ -33,8 +33,8 @@ local function place_of(block, fusion, hidden_size, num_tokens)
     num_tokens = num_tokens }
 end
 
--- Calls each(hidden size, tokens) for the cells of a fusion with two different choices, and adds the numbers of
--- cells to both sums. The tables have the same blocks.
+-- Calls each(hidden size, tokens) for the cells of a fusion with two different choices, and adds the numbers
+-- of cells to both sums. The tables have the same blocks.
 local function each_difference(free, restricted, index, fusion, block, both_sums, each)
   for h, hidden_size in ipairs(block.hidden_sizes) do
     local were, are = free:winners(index, fusion, h), restricted:winners(index, fusion, h)

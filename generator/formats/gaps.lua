@@ -32,7 +32,9 @@ function gaps.of(source, canonical)
     local placement = rank_placement.size_of(block)
     if lists.contains(found.tp, placement) then
       local tally = canonical:tally(b)
-      for _, name in ipairs { "cells", "derived", "unmeasured" } do found[name] = found[name] + tally[name] end
+      for _, name in ipairs { "cells", "derived", "unmeasured" } do
+        found[name] = found[name] + tally[name]
+      end
     end
   end
   found.measured = found.cells - found.derived - found.unmeasured

@@ -126,9 +126,9 @@ local function worst_in_words(blocks)
     if found and (not worst or found.us > worst.us) then worst, of = found, block end
   end
   if not worst then return nil end
-  local tokens = of.num_tokens[worst.tokens]
+  local tokens, hidden_size = of.num_tokens[worst.tokens], of.hidden_sizes[worst.hidden]
   return ("%.2f us at %s, %s, %s"):format(worst.us, placement_of(of), of.fusions[worst.fusion],
-    of.sizes_only and quantities.exact_bytes(tokens) or ("%d x %d"):format(tokens, of.hidden_sizes[worst.hidden]))
+    of.sizes_only and quantities.exact_bytes(tokens) or ("%d x %d"):format(tokens, hidden_size))
 end
 
 -- The expected gain of `sweep --refine`, as the end of a line; "" if there is none, or if no budget ended the

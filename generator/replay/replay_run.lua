@@ -146,8 +146,8 @@ local function replay_row(row, at, options, most)
   end
 end
 
--- The times of a row are comparable if all of the op was replayed, and the trace was computed in the same type
--- as the replay; the type in which operands are stored does not matter.
+-- The times of a row are comparable if all of the op was replayed, and the trace was computed in the same
+-- type as the replay; the type in which operands are stored does not matter.
 local function compare_row(row)
   local op, answer = row.op, row.answer
   if answer.computed ~= op.computed_in then

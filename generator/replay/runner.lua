@@ -5,10 +5,10 @@
 --     reason; patience: seconds until each line of the greeting (nil: 60)
 --   runner.backend, runner.device, runner.threads, runner.libraries = { { name, version... }... },
 --     runner.absent = { text... }
---   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold, is_partial (gradients were left
---     out), empty_us, algorithms, fastest, gain = { median, low, high, samples } } | nil, reason; empty_us: of an empty kernel, if the device has
---     one; algorithms: the number of timed algorithms, if the library has several; fastest and gain: if they
---     were compared
+--   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold, is_partial (gradients were
+--     left out), empty_us, algorithms, fastest, gain = { median, low, high, samples } } | nil, reason;
+--     empty_us: of an empty kernel, if the device has one; algorithms: the number of timed algorithms, if
+--     the library has several; fastest and gain: if they were compared
 --   runner:stop()
 --
 -- A signal to gentables (process.interrupted) ends the child; it is then the reason why the current op has no

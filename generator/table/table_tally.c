@@ -2,12 +2,12 @@
 // fusion, or of all. Reports of large tables need these alone; a Lua table for each of a hundred thousand
 // cells would take longer than all else.
 //
-// It gives { cells, unmeasured, derived, predicted, oversubscribed, certain, tie, uncertain = numbers of cells,
-// wins = { NAME = number of cells that a strategy wins }, loss = the sum of the expected losses of with_loss
-// cells, worst_loss = the largest, worst = { us =, fusion, hidden, tokens = indices } of the largest worst loss
-// in time (of several the first), margin, least_margin = of the cells that have one: median and least, bound,
-// least_bound, most_bound = the same of the physical bound, as a share of the time }. A number that no cell has
-// is missing.
+// It gives { cells, unmeasured, derived, predicted, oversubscribed, certain, tie, uncertain = numbers of
+// cells, wins = { NAME = number of cells that a strategy wins }, loss = the sum of the expected losses of
+// with_loss cells, worst_loss = the largest, worst = { us =, fusion, hidden, tokens = indices } of the
+// largest worst loss in time (of several the first), margin, least_margin = of the cells that have one:
+// median and least, bound, least_bound, most_bound = the same of the physical bound, as a share of the time
+// }. A number that no cell has is missing.
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
