@@ -1,13 +1,14 @@
 -- Limits for readers that try their ways in a fixed order, each up to a size or within a range, so that not
 -- every series of choices can be expressed. A way is what a reader has a name for: one or several strategies.
 -- The limits are those that lose least; the rest is a miss, which the files and reports list.
+local lookup_rule = require "core.lookup_rule"
 local ordering = require "base.ordering"
 local quantities = require "base.quantities"
 local sequences = require "base.sequences"
 
 local reader_limits = {}
 
-local UNTIMED = 1 -- the loss of a way without a time, as a share of the best one
+local UNTIMED = 1e6 -- the loss of a way without a time, as a share of the best one: more than any measured one
 
 -- The largest size that a file of limits names; beyond it is no message.
 reader_limits.NEVER = 1 << 62
@@ -25,42 +26,62 @@ function reader_limits.points(tp_table, way_of)
   end)
 end
 
--- The ends of the segments of a table, ascending, with 0 for none and without an end for the last one: that
--- ends with the largest measured size.
-function reader_limits.ends(tp_table)
-  return sequences.join { { 0 }, sequences.map(tp_table.segments, function(segment)
-    return segment.last or math.max(segment.first, tp_table.measured.last)
-  end) }
+-- Whether any point has a time of a way.
+function reader_limits.has_time(points, way)
+  return sequences.any(points, function(point) return point.losses[way] ~= nil end)
 end
 
--- The ends of those segments that have this way, with 0 for none: candidates for the limit of a way.
-function reader_limits.ends_of(tp_table, way_of, way)
-  local ends = reader_limits.ends(tp_table)
-  return sequences.map(ends, function(last, i)
-    return (i == 1 or way_of(tp_table.segments[i - 1].strategy.name) == way) and last or nil
-  end)
+local function loss_in(point, state)
+  if state.is_off then return math.huge end
+  local is_above = state.most and point.size > state.most
+  return point.losses[is_above and state.beyond or state.way] or UNTIMED
 end
 
--- The combination with the least total loss, the first of equally good ones. candidates: a list of values for
--- each limit; answer(size, limits...) -> way.
-function reader_limits.cheapest(points, candidates, answer)
-  local best, least, values = nil, math.huge, {}
-  local function try(index)
-    if index <= #candidates then
-      for _, value in ipairs(candidates[index]) do
-        values[index] = value
-        try(index + 1)
-      end
-      return
-    end
-    local total = 0
-    for _, point in ipairs(points) do
-      total = total + (point.losses[answer(point.size, table.unpack(values))] or UNTIMED)
-    end
-    if total < least then best, least = { table.unpack(values) }, total end
+-- The cheapest way to a state at a point: its cost, and the state at the point before.
+local function cheapest_before(states, costs, index, regret)
+  local least, from = costs[index], index
+  for _, earlier in ipairs(states[index].after) do
+    if costs[earlier] + regret < least then least, from = costs[earlier] + regret, earlier end
   end
-  try(1)
-  return table.unpack(best)
+  return least, from
+end
+
+-- The state of each point with the least total loss. points: ascending; states: the ways of a reader in the
+-- order in which they can follow each other, { way, after = indices of states that may precede, is_off, most =
+-- the largest size of it (nil: any), beyond = the way above that }. A change of the state that gains less than
+-- `regret` is noise.
+function reader_limits.cheapest(points, states, regret)
+  local costs, from = {}, {}
+  for p, point in ipairs(points) do
+    local now = {}
+    from[p] = {}
+    for i, state in ipairs(states) do
+      local before = 0
+      if p > 1 then before, from[p][i] = cheapest_before(states, costs, i, regret) end
+      now[i] = before + loss_in(point, state)
+    end
+    costs = now
+  end
+  local chosen, last = {}, 1
+  for i in ipairs(costs) do
+    if costs[i] < costs[last] then last = i end
+  end
+  for p = #points, 1, -1 do chosen[p], last = last, from[p][last] end
+  return chosen
+end
+
+-- The range { first, last } of the sizes whose points have one of these states, which follow each other; nil:
+-- none has. The border between two sizes is that of the tables; the last range ends with the largest measured
+-- size.
+function reader_limits.range_of(tp_table, points, chosen, ...)
+  local wanted, first, last = sequences.set { ... }, nil, nil
+  for p in ipairs(points) do
+    if wanted[chosen[p]] then first, last = first or p, p end
+  end
+  if not first then return nil end
+  return { first = first > 1 and lookup_rule.border(points[first - 1].size, points[first].size) + 1 or 0,
+    last = last < #points and lookup_rule.border(points[last].size, points[last + 1].size)
+      or math.max(points[last].size, tp_table.measured.last or 0) }
 end
 
 -- The parts of a segment between which a reader may answer differently: { first, last (nil: no end) }. cuts:
@@ -76,16 +97,28 @@ local function parts_of(segment, cuts)
   return parts
 end
 
+-- The index of the first point of at least this size; one above all if there is none.
+local function first_from(points, size)
+  local low, high = 1, #points + 1
+  while low < high do
+    local middle = (low + high) // 2
+    if points[middle].size < size then low = middle + 1 else high = middle end
+  end
+  return low
+end
+
 -- The mean and the largest loss of `answered` beside `chosen` over the points of a part; nil: no point has a
 -- time of both.
 local function loss_over(points, part, chosen, answered)
   local sum, most, count = 0, 0, 0
-  for _, point in ipairs(points) do
-    local mine, other = point.losses[chosen], point.losses[answered]
-    if mine and other and point.size >= part.first and point.size <= (part.last or math.huge) then
+  local p = first_from(points, part.first)
+  while points[p] and points[p].size <= (part.last or math.huge) do
+    local mine, other = points[p].losses[chosen], points[p].losses[answered]
+    if mine and other then
       local loss = (1 + other) / (1 + mine) - 1
       sum, most, count = sum + loss, math.max(most, loss), count + 1
     end
+    p = p + 1
   end
   if count > 0 then return sum / count, most end
 end
@@ -110,14 +143,32 @@ function reader_limits.misses(tp_table, way_of, answer, cuts, step)
   return misses
 end
 
+local MOST_LINES = 8
+
 -- A miss as a line for people; `where`: the ranks, and more.
-function reader_limits.miss_in_words(miss, where)
+local function miss_in_words(miss, where)
   local range = miss.last and ("%s to %s"):format(quantities.bytes(miss.first), quantities.bytes(miss.last))
     or "from " .. quantities.bytes(miss.first) .. " on"
   local cost = miss.mean and ("; mean loss %.1f %%, at most %.1f %%"):format(100 * miss.mean, 100 * miss.most)
     or "; the loss was not measured"
   return ("%s, %s: its file answers %s, and the choice is %s%s"):format(where, range, miss.answered,
     miss.chosen, cost)
+end
+
+-- The misses of one place as lines for people: those that lose most, and how many more there are.
+function reader_limits.misses_in_words(misses, where)
+  local by_loss = sequences.join { misses }
+  table.sort(by_loss, function(a, b)
+    if a.most ~= b.most then return (a.most or math.huge) > (b.most or math.huge) end
+    return a.first < b.first
+  end)
+  local lines = {}
+  for i = 1, math.min(#by_loss, MOST_LINES) do lines[i] = miss_in_words(by_loss[i], where) end
+  if #by_loss > MOST_LINES then
+    lines[#lines + 1] = ("%s: and %d more ranges of sizes, which lose less; GAPS in the file has all"):format(
+      where, #by_loss - MOST_LINES)
+  end
+  return lines
 end
 
 return reader_limits

@@ -21,13 +21,12 @@ local WAYS = { ONESHOT = PUSH, TWOSHOT = PULL, NVLS_TWOSHOT = MULTICAST, NCCL = 
   NCCL_SYMMETRIC = NCCL }
 local MODES = { "graph", "eager" }
 
+local function way_with_multicast(name) return WAYS[name] end
+
+local function way_without(name) return WAYS[name] ~= MULTICAST and WAYS[name] or nil end
+
 local function way_on(major, tp)
-  local has_multicast = lists.contains(facts.multicast[major] or {}, tp)
-  return function(name)
-    local way = WAYS[name]
-    if way == MULTICAST and not has_multicast then return nil end
-    return way
-  end
+  return lists.contains(facts.multicast[major] or {}, tp) and way_with_multicast or way_without
 end
 
 -- Sizes above the workspace go to NCCL, whatever the limits.
@@ -38,38 +37,57 @@ local function answer_of(size, push, pull, first, last)
   return size <= pull and PULL or NCCL
 end
 
--- The first sizes of segments with multicast.
-local function firsts_of(tp_table, way_of)
-  return sequences.join { { 0 }, sequences.map(tp_table.segments, function(segment)
-    return way_of(segment.strategy.name) == MULTICAST and segment.first or nil
-  end) }
+-- The ways in their order by size: after a gap for NCCL before multicast no pull can follow, as it has one limit.
+local STATES = {
+  { way = PUSH, after = {} }, { way = PULL, after = { 1 } }, { way = NCCL, after = { 1, 2 } },
+  { way = MULTICAST, after = { 1, 2 } }, { way = MULTICAST, after = { 3 } }, { way = PULL, after = { 4 } },
+  { way = NCCL, after = { 1, 2, 4, 5, 6 } },
+}
+
+-- The limits of a table: push, pull, and the first and last size of multicast; 0: never.
+local function cheapest_limits(source, tp_table, points)
+  local within = sequences.filter(points, function(point) return point.size <= facts.workspace end)
+  local states = sequences.map(STATES, function(state)
+    local is_off = state.way ~= NCCL and not reader_limits.has_time(points, state.way)
+    return { way = state.way, after = state.after, is_off = is_off }
+  end)
+  local chosen = reader_limits.cheapest(within, states, source.regret or by_bytes.REGRET)
+  local function range(...) return reader_limits.range_of(tp_table, within, chosen, ...) end
+  local push, multicast, before, after = range(1), range(4, 5), range(2), range(6)
+  local pull = after or before
+  return push and push.last or 0, pull and pull.last or 0, multicast and multicast.first or 0,
+    multicast and multicast.last or 0
 end
 
 -- The limits of a table.
-local function limits_of(tp_table, way_of)
-  local function ends_of(way) return reader_limits.ends_of(tp_table, way_of, way) end
-  local push, pull, first, last = reader_limits.cheapest(reader_limits.points(tp_table, way_of),
-    { ends_of(PUSH), ends_of(PULL), firsts_of(tp_table, way_of), ends_of(MULTICAST) }, answer_of)
+local function limits_of(source, tp_table, way_of)
+  local points = reader_limits.points(tp_table, way_of)
+  local push, pull, first, last = cheapest_limits(source, tp_table, points)
   local function answer(size) return answer_of(size, push, pull, first, last) end
   local cuts = { push, pull, first - 1, last, facts.workspace }
   return { push = push, pull = pull, multicast = last > 0 and { first = first, last = last } or nil,
-    misses = reader_limits.misses(tp_table, way_of, answer, cuts, facts.step), mode = tp_table.mode }
+    misses = reader_limits.misses(tp_table, way_of, answer, cuts, facts.step), mode = tp_table.mode,
+    untimed = sequences.filter({ PUSH, PULL, MULTICAST }, function(way)
+      return not reader_limits.has_time(points, way)
+    end) }
 end
 
 -- The tables of a mode: number of ranks -> table.
 local function tables_in(source, mode, major)
   local axes = sequences.merged(source.axes, { mode = mode })
   local in_mode = setmetatable({ axes = axes }, { __index = source })
-  local tables = {}
+  local tables, with_ways = {}, {} -- with_ways: of all ranks, by function
   for _, tp in ipairs(facts.worlds[major] or {}) do
     local way_of = way_on(major, tp)
     local function may_win(strategy) return way_of(strategy.name) ~= nil end
-    tables[tp] = sequences.find(by_bytes.tp_tables(in_mode, may_win), function(of) return of.tp == tp end)
+    with_ways[way_of] = with_ways[way_of] or by_bytes.tp_tables(in_mode, may_win)
+    tables[tp] = sequences.find(with_ways[way_of], function(of) return of.tp == tp end)
   end
   return tables
 end
 
-local function has_own_kernel(limits) return limits.push > 0 or limits.pull > 0 or limits.multicast ~= nil end
+-- Whether any of SGLang's own ways was measured: without a time its own limits stay.
+local function has_own_time(limits) return #limits.untimed < 3 end
 
 local views = setmetatable({}, { __mode = "k" }) -- by source
 
@@ -81,9 +99,9 @@ local function view_of(source)
   local worlds = sequences.map(facts.worlds[major] or {}, function(tp)
     local graph, eager, way_of = tables.graph[tp], tables.eager[tp], way_on(major, tp)
     if not (graph or eager) then return nil end
-    local world = { tp = tp, graph = limits_of(graph or eager, way_of),
-      eager = limits_of(eager or graph, way_of) }
-    return (has_own_kernel(world.graph) or has_own_kernel(world.eager)) and world or nil
+    local world = { tp = tp, graph = limits_of(source, graph or eager, way_of),
+      eager = limits_of(source, eager or graph, way_of) }
+    return (has_own_time(world.graph) or has_own_time(world.eager)) and world or nil
   end)
   return { capability = ("%d.%d"):format(major, minor), major = major, minor = minor, worlds = worlds,
     dtype = source.axes.dtype, read_as = facts.read_as }
@@ -96,8 +114,7 @@ end
 
 function sglang.lacks(source)
   if #sglang.view(source).worlds > 0 then return nil end
-  return "no number of ranks on one node for which ONESHOT, TWOSHOT or NVLS_TWOSHOT is the best " ..
-    "somewhere, on a GPU of capability 9 or 10"
+  return "no time of ONESHOT, TWOSHOT or NVLS_TWOSHOT on one node, on a GPU of capability 9 or 10"
 end
 
 -- What its tables have no place for, in any table.
@@ -117,9 +134,12 @@ function sglang.gaps(source)
         local words = "TP %d, %s: it has the limits of rows of mode %s"
         lines[#lines + 1] = words:format(world.tp, mode, of.mode)
       end
-      for _, miss in ipairs(of.misses) do
-        lines[#lines + 1] = reader_limits.miss_in_words(miss, ("TP %d, %s"):format(world.tp, mode))
+      if #of.untimed > 0 then
+        lines[#lines + 1] = ("TP %d, %s: off, as they were not measured: %s"):format(world.tp, mode,
+          table.concat(of.untimed, ", "))
       end
+      sequences.append(lines,
+        reader_limits.misses_in_words(of.misses, ("TP %d, %s"):format(world.tp, mode)))
     end
   end
   return lines

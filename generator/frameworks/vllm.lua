@@ -1,11 +1,13 @@
 -- The limits of vLLM's all-reduces, for its dictionaries of them. Renders nothing.
 --
 -- vllm.view(source) gives { sm, capability = "9.0", dtype, read_as, worlds, fused, symmetric_from }:
---   worlds  ascending { tp, custom = bytes below which its custom allreduce is used (0: never), symmetric =
---           the most bytes of torch's symmetric memory, window = { low, high } (nil: NCCL's symmetric memory
---           was not measured): it is used up to low and from high on, misses (of reader_limits.misses) }
+--   worlds  ascending { tp, custom = bytes below which its custom allreduce is used (0: never; nil: it was not
+--           measured), symmetric = the most bytes of torch's symmetric memory (nil: not measured), window =
+--           { low, high } (nil: NCCL's symmetric memory was not measured): it is used up to low and from high
+--           on, misses (of reader_limits.misses) }
 --   fused   ascending { tp, most = bytes up to which FlashInfer's fused kernels are used (0: never),
---           one_shot = bytes up to which they are one-shot, misses = { fusion, ... } }
+--           one_shot = bytes up to which they are one-shot, misses = { fusion, ... } }, of the ranks on which
+--           such a kernel was measured
 -- vllm.gaps(source): what the file cannot express, as lines.
 --
 -- vLLM tries NCCL's symmetric memory (if VLLM_USE_NCCL_SYMM_MEM is set), its custom allreduce, torch's
@@ -15,11 +17,13 @@ local by_bytes = require "choose.by_bytes"
 local facts = require("frameworks.reader_facts").vllm
 local reader_limits = require "frameworks.reader_limits"
 local lists = require "lists.lists"
+local ordering = require "base.ordering"
 local sequences = require "base.sequences"
 
 local vllm = {}
 
 local NCCL_SYMMETRIC, CUSTOM, SYMMETRIC, NCCL = "NCCL_SYMMETRIC", "custom", "symmetric memory", "NCCL"
+local DEFAULT = "without NCCL_SYMMETRIC"
 local ONE_SHOT, TWO_SHOT, UNFUSED = "fused, one-shot", "fused, two-shot", "no fusion"
 
 local PLAIN = { ONESHOT = CUSTOM, TWOSHOT = CUSTOM, NCCL_SYMMETRIC = NCCL_SYMMETRIC, NCCL = NCCL,
@@ -29,22 +33,28 @@ local FUSED = { ONESHOT = ONE_SHOT, TWOSHOT = TWO_SHOT, NCCL = UNFUSED, NCCL_UNF
 
 local function sm_of(source) return math.tointeger(source.arch:match("^sm(%d+)$")) end
 
--- The ways of plain sums on `tp` ranks: name of a strategy -> way.
-local function plain_way(source, tp)
-  local has_switch = lists.contains(facts.multimem[sm_of(source)] or {}, tp)
-  return function(name)
-    local way = PLAIN[name] or name == "NVLS_TWOSHOT" and has_switch and SYMMETRIC or nil
-    if way == SYMMETRIC and source.axes.dtype ~= facts.symmetric_dtype then return nil end
-    return way
+-- The ways of plain sums: number of ranks -> function, name of a strategy -> way. Ranks with the same ways have
+-- the same function.
+local function plain_ways(source)
+  local function ways(has_switch)
+    return function(name)
+      local way = PLAIN[name] or name == "NVLS_TWOSHOT" and has_switch and SYMMETRIC or nil
+      if way == SYMMETRIC and source.axes.dtype ~= facts.symmetric_dtype then return nil end
+      return way
+    end
   end
+  local with, without = ways(true), ways(false)
+  return function(tp) return lists.contains(facts.multimem[sm_of(source)] or {}, tp) and with or without end
 end
 
 -- The table of each number of ranks, with the strategies of its ways.
 local function tables_of(source, worlds, way_on, fusion)
+  local with_ways = {} -- of all ranks, by function
   return sequences.map(worlds, function(tp)
     local way_of = way_on(tp)
     local function may_win(strategy) return way_of(strategy.name) ~= nil end
-    return sequences.find(by_bytes.tp_tables(source, may_win, fusion), function(of) return of.tp == tp end)
+    with_ways[way_of] = with_ways[way_of] or by_bytes.tp_tables(source, may_win, fusion)
+    return sequences.find(with_ways[way_of], function(of) return of.tp == tp end)
   end)
 end
 
@@ -69,72 +79,99 @@ end
 
 -- The limit below which a size up to `last` is, among the sizes that the custom allreduce takes.
 local function above(last)
-  if last == 0 then return 0 end
   return math.min((last // facts.custom_step + 1) * facts.custom_step, facts.custom_most)
 end
 
-local function default_limits(source, tp_table, way_of)
-  local open = without_nccl_symmetric(source, tp_table)
-  if not open then return 0, 0 end
-  local ends = reader_limits.ends(open)
-  return reader_limits.cheapest(reader_limits.points(open, way_of), { sequences.map(ends, above), ends },
-    default_answer)
+local function regret_of(source) return source.regret or by_bytes.REGRET end
+
+-- States that follow each other (see reader_limits.cheapest), the first one up to the size `most`, with the way
+-- `beyond` above; a way without a time is never used, but for the last one.
+local function in_order(points, ways, most, beyond)
+  return sequences.map(ways, function(way, i)
+    local after = {}
+    for earlier = 1, i - 1 do after[earlier] = earlier end
+    local is_off = i < #ways and not reader_limits.has_time(points, way)
+    return { way = way, after = after, is_off = is_off, most = i == 1 and most or nil, beyond = beyond }
+  end)
 end
 
-local function has_time(tp_table, name)
-  return sequences.any(tp_table.points, function(point) return point.badness[name] ~= nil end)
+-- The limits of the custom allreduce and of torch's symmetric memory; nil: not measured.
+local function default_limits(source, tp_table, way_of)
+  local open = without_nccl_symmetric(source, tp_table)
+  if not open then return nil, nil end
+  local points = reader_limits.points(open, way_of)
+  local states = in_order(points, { CUSTOM, SYMMETRIC, NCCL }, facts.custom_most - 1, NCCL)
+  local chosen = reader_limits.cheapest(points, states, regret_of(source))
+  local function limit(state, way)
+    if not reader_limits.has_time(points, way) then return nil end
+    local range = reader_limits.range_of(open, points, chosen, state)
+    return range and range.last or 0
+  end
+  local custom, symmetric = limit(1, CUSTOM), limit(2, SYMMETRIC)
+  return custom and (custom > 0 and above(custom) or 0), symmetric
 end
 
 -- The sizes between which NCCL's symmetric memory is not used, both excluded; nil: it was not measured.
-local function window_of(tp_table, way_of, answer)
-  if not has_time(tp_table, "NCCL_SYMMETRIC") then return nil end
-  local firsts = sequences.join { { reader_limits.NEVER }, sequences.field(tp_table.segments, "first") }
-  local highs = sequences.map(firsts, function(first) return math.max(first, 1) end)
-  local points, lows = reader_limits.points(tp_table, way_of), reader_limits.ends(tp_table)
-  local low, high = reader_limits.cheapest(points, { lows, highs }, function(size, low, high)
-    return (size <= low or size >= high) and NCCL_SYMMETRIC or answer(size)
+local function window_of(source, tp_table, way_of, answer)
+  local points = sequences.map(reader_limits.points(tp_table, way_of), function(point)
+    return { size = point.size, losses = { [NCCL_SYMMETRIC] = point.losses[NCCL_SYMMETRIC],
+      [DEFAULT] = point.losses[answer(point.size)] } }
   end)
-  return { low = low, high = high }
+  if not reader_limits.has_time(points, NCCL_SYMMETRIC) then return nil end
+  local states = { { way = NCCL_SYMMETRIC, after = {} }, { way = DEFAULT, after = { 1 } },
+    { way = NCCL_SYMMETRIC, after = { 2 } } }
+  local chosen = reader_limits.cheapest(points, states, regret_of(source))
+  local low = reader_limits.range_of(tp_table, points, chosen, 1)
+  local high = reader_limits.range_of(tp_table, points, chosen, 3)
+  local is_last = low and chosen[#points] == 1 -- it is best at every size
+  return { low = low and low.last or 0, high = is_last and low.last + 1 or high and math.max(high.first, 1)
+    or reader_limits.NEVER }
 end
 
-local function world_of(source, tp_table)
-  local way_of = plain_way(source, tp_table.tp)
+local function world_of(source, tp_table, way_of)
   local custom, symmetric = default_limits(source, tp_table, way_of)
-  local function by_default(size) return default_answer(size, custom, symmetric) end
-  local window = window_of(tp_table, way_of, by_default)
+  local function by_default(size) return default_answer(size, custom or 0, symmetric or 0) end
+  local window = window_of(source, tp_table, way_of, by_default)
   local function answer(size)
     if window and (size <= window.low or size >= window.high) then return NCCL_SYMMETRIC end
     return by_default(size)
   end
-  local cuts = { custom - 1, symmetric, window and window.low, window and window.high - 1 }
+  local cuts = { (custom or 0) - 1, symmetric or 0, window and window.low, window and window.high - 1 }
   return { tp = tp_table.tp, custom = custom, symmetric = symmetric, window = window,
     misses = reader_limits.misses(tp_table, way_of, answer, cuts, facts.custom_step) }
 end
 
 local function worlds_of(source)
-  local tables = tables_of(source, facts.worlds, function(tp) return plain_way(source, tp) end)
-  return sequences.map(tables, function(tp_table) return world_of(source, tp_table) end)
+  local way_on = plain_ways(source)
+  return sequences.map(tables_of(source, facts.worlds, way_on), function(tp_table)
+    return world_of(source, tp_table, way_on(tp_table.tp))
+  end)
 end
 
 -- ---- fused sums -------------------------------------------------------------------------------
 
-local function fused_way() return function(name) return FUSED[name] end end
+local function fused_way(name) return FUSED[name] end
 
 local function fused_answer(size, most, one_shot)
   if size > most then return UNFUSED end
   return size <= one_shot and ONE_SHOT or TWO_SHOT
 end
 
--- The limits of one number of ranks. `tables`: { fusion, tp_table }, of which the first one decides.
-local function fused_of(tp, tables)
+-- The limits of one number of ranks. `tables`: { fusion, tp_table }, of which the first one decides; nil: it has
+-- no fused kernel.
+local function fused_of(source, tp, tables)
   local first = tables[1].tp_table
-  local ends, largest = reader_limits.ends(first), facts.one_shot_most // tp
-  local most, one_shot = reader_limits.cheapest(reader_limits.points(first, fused_way()),
-    { ends, sequences.map(ends, function(last) return math.min(last, largest) end) }, fused_answer)
+  local points = reader_limits.points(first, fused_way)
+  local states = in_order(points, { ONE_SHOT, TWO_SHOT, UNFUSED }, facts.one_shot_most // tp, TWO_SHOT)
+  if states[1].is_off and states[2].is_off then return nil end
+  local chosen = reader_limits.cheapest(points, states, regret_of(source))
+  local one = reader_limits.range_of(first, points, chosen, 1)
+  local all = reader_limits.range_of(first, points, chosen, 1, 2)
+  local one_shot, most = one and math.min(one.last, facts.one_shot_most // tp) or 0, all and all.last or 0
   local misses = {}
   for _, of in ipairs(tables) do
     local function answer(size) return fused_answer(size, most, one_shot) end
-    for _, miss in ipairs(reader_limits.misses(of.tp_table, fused_way(), answer, { most, one_shot }, 1)) do
+    for _, miss in ipairs(reader_limits.misses(of.tp_table, fused_way, answer, { most, one_shot }, 1)) do
       miss.fusion = of.fusion
       misses[#misses + 1] = miss
     end
@@ -142,16 +179,18 @@ local function fused_of(tp, tables)
   return { tp = tp, most = most, one_shot = one_shot, misses = misses }
 end
 
+local function fused_ways() return fused_way end
+
 local function fused_worlds(source)
   local of_tp = {}
   for _, fusion in ipairs(lists.epilogues) do
-    for _, tp_table in ipairs(tables_of(source, facts.fused_worlds, fused_way, fusion.name)) do
+    for _, tp_table in ipairs(tables_of(source, facts.fused_worlds, fused_ways, fusion.name)) do
       local tables = of_tp[tp_table.tp] or {}
       tables[#tables + 1], of_tp[tp_table.tp] = { fusion = fusion.name, tp_table = tp_table }, tables
     end
   end
   return sequences.map(facts.fused_worlds, function(tp)
-    return of_tp[tp] and fused_of(tp, of_tp[tp]) or nil
+    return of_tp[tp] and fused_of(source, tp, of_tp[tp]) or nil
   end)
 end
 
@@ -189,10 +228,18 @@ local NO_PLACE = {
 
 function vllm.gaps(source)
   local view, lines = vllm.view(source), sequences.join { NO_PLACE }
+  for _, world in ipairs(view.worlds) do
+    for _, of in ipairs { { CUSTOM, world.custom }, { SYMMETRIC, world.symmetric } } do
+      if not of[2] then
+        lines[#lines + 1] = ("TP %d: %s was not measured, so vLLM keeps its own limit"):format(world.tp, of[1])
+      end
+    end
+  end
   for _, world in ipairs(sequences.join { view.worlds, view.fused }) do
-    for _, miss in ipairs(world.misses) do
-      local where = "TP " .. world.tp .. (miss.fusion and ", " .. miss.fusion or "")
-      lines[#lines + 1] = reader_limits.miss_in_words(miss, where)
+    local groups = ordering.groups(world.misses, function(miss) return miss.fusion or "" end)
+    for _, group in ipairs(groups) do
+      local where = "TP " .. world.tp .. (group.key ~= "" and ", " .. group.key or "")
+      sequences.append(lines, reader_limits.misses_in_words(group, where))
     end
   end
   return lines

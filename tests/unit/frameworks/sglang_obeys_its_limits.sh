@@ -34,8 +34,15 @@ arguments="--data-dir $data --arch sm90 --tables $data --formats sglang"
         "$module" $arguments
 }
 
-# Without a kernel of its own that is best somewhere there is no file.
+# Where NCCL is best everywhere, SGLang's own kernels are off; where they were not measured, its limits stay.
 rows "$WORK/nccl/benchmark.tp2.sm90.csv" 2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,9.5 \
     2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,5
-rejects 'sglang_allreduce.py: no number of ranks .* is the best somewhere' generate --data-dir "$WORK/nccl" \
+rows "$WORK/nccl/benchmark.tp4.sm90.csv" 4,bfloat16,2048,1,1024,NCCL,NONE,allreduce,5
+succeeds generate --data-dir "$WORK/nccl" --arch sm90 --out "$WORK/nccl" --formats sglang
+has '^    2: \(0, 0, None\),$' "$WORK/nccl/sglang_allreduce.py"
+if grep -q '^    4: ' "$WORK/nccl/sglang_allreduce.py"; then die "limits of 4 ranks, which were not measured"; fi
+succeeds formats --data-dir "$WORK/nccl" --arch sm90
+has 'leaves out TP 2, graph: off, as they were not measured: two-shot pull, multicast' "$stdout"
+rm "$WORK/nccl/benchmark.tp2.sm90.csv"
+rejects 'sglang_allreduce.py: no time of ONESHOT, TWOSHOT or NVLS_TWOSHOT' generate --data-dir "$WORK/nccl" \
     --arch sm90 --out "$WORK/nccl" --formats sglang

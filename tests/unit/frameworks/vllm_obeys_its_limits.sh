@@ -46,3 +46,17 @@ succeeds generate --data-dir "$WORK" --arch host --out "$WORK/host"
 rows "$WORK/three/benchmark.tp3.sm90.csv" 3,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,9.5
 rejects 'vllm_allreduce.py: no row of ONESHOT' generate --data-dir "$WORK/three" --arch sm90 \
     --out "$WORK/three" --formats vllm
+
+# A kernel without a time is never an answer, and vLLM keeps its limit for it.
+rows "$WORK/few/benchmark.tp4.sm90.csv" 4,bfloat16,1048576,128,4096,TWOSHOT,NONE,allreduce,20 \
+    4,bfloat16,1048576,128,4096,NCCL,NONE,allreduce,40 \
+    4,bfloat16,16777216,2048,4096,TWOSHOT,NONE,allreduce,100 \
+    4,bfloat16,16777216,2048,4096,NCCL,NONE,allreduce,210
+rows "$WORK/few/benchmark.tp8.sm90.csv" 8,bfloat16,1048576,128,4096,NCCL,NONE,allreduce,40
+succeeds generate --data-dir "$WORK/few" --arch sm90 --out "$WORK/few" --formats vllm
+[ "$(grep -c '^        4: 8388608,$' "$WORK/few/vllm_allreduce.py")" = 1 ] || die "not the custom one alone"
+if grep -q '^        8: ' "$WORK/few/vllm_allreduce.py"; then die "a limit of what was not measured"; fi
+if grep -q 'symmetric memory")' "$WORK/few/vllm_allreduce.py"; then die "an answer without a time"; fi
+succeeds formats --data-dir "$WORK/few" --arch sm90
+has 'leaves out TP 4: symmetric memory was not measured, so vLLM keeps its own limit' "$stdout"
+has 'leaves out TP 8: custom was not measured, so vLLM keeps its own limit' "$stdout"
