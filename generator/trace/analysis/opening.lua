@@ -23,6 +23,15 @@ function opening.selected()
     table.concat(selection.annotations or {}, "\0"))
 end
 
+-- The selection in words for a reader; nil: whole traces.
+function opening.words()
+  if not selection then return nil end
+  local steps = table.concat(ordering.sorted_keys(selection.steps or {}), ", ")
+  if not selection.annotations then return "steps " .. steps end
+  local names = "the annotations " .. table.concat(selection.annotations, ", ")
+  return steps ~= "" and ("occurrences %s of %s"):format(steps, names) or names
+end
+
 -- The number of a mark ProfilerStep#N; nil: another mark.
 function opening.step_of(name) return math.tointeger(tonumber(name:match("^ProfilerStep#(%d+)$"))) end
 

@@ -23,8 +23,11 @@ function against.base(path)
   return name == against.LABEL and path or name
 end
 
+-- The folders in which an earlier run's reports are.
+local function roots_of(path) return { path, path .. "/tracelens_analysis" } end
+
 local function folder_of(path, name)
-  for _, root in ipairs { path, path .. "/tracelens_analysis" } do
+  for _, root in ipairs(roots_of(path)) do
     local folder = ("%s/%s_csvs"):format(root, name)
     if file.status(folder) == "folder" then return folder end
   end
@@ -33,6 +36,22 @@ end
 -- Raises if --against is given and its path does not exist.
 function against.check(path)
   if path then fail.unless(file.status(path)) end
+end
+
+-- Raises if `path` is the output folder `out` of the command, or the report that it writes there: the earlier
+-- report would be overwritten before it is read. `names`: as of against.find.
+function against.refuse_own(path, out, names)
+  local outputs = { file.real_path(out) or nil }
+  for _, name in ipairs(names) do outputs[#outputs + 1] = file.real_path(("%s/%s_csvs"):format(out, name)) end
+  local is_output = sequences.set(outputs)
+  local earlier = roots_of(path)
+  for _, name in ipairs(names) do earlier[#earlier + 1] = folder_of(path, name) end
+  for _, one in ipairs(earlier) do
+    if is_output[file.real_path(one) or ""] then
+      fail.input("--against %s: is the output of this command itself; give an earlier run's folder, or another"
+        .. " --out", path)
+    end
+  end
 end
 
 -- The earlier reports of the reports with these names (paths below the output folder, without extension):
@@ -50,14 +69,16 @@ function against.find(path, names)
     .. " earlier run", path, names[1])
 end
 
--- Writes the comparison of two reports, the folder `csvs` with the earlier one, as BASE_csvs, and with `xlsx`
--- as BASE.xlsx. Returns the folder.
-function against.write(csvs, earlier, path, base, xlsx)
-  local list = differences.sheets { sources.read(earlier, against.base(path)),
+-- Writes the comparison of two reports, the folder `csvs` with the earlier one of --against `path`, at `base`
+-- in the forms of sheets.paths, always as CSVs. An earlier trace is reported with `options`, those of the
+-- report in `csvs`. Returns the folder of the CSVs and their number.
+function against.write(csvs, earlier, path, base, forms, options)
+  local list = differences.sheets { sources.read(earlier, against.base(path), options),
     sources.read(csvs, against.LABEL) }
   if #list == 0 then fail.input("--against %s: no row is in both reports", earlier) end
-  sheets.save(list, { folder = base .. "_csvs", xlsx = xlsx and base .. ".xlsx" })
-  return base .. "_csvs"
+  local paths = sheets.paths(base, { csv = true, xlsx = forms.xlsx, sqlite = forms.sqlite })
+  sheets.save(list, paths)
+  return paths.folder, #list
 end
 
 -- The field `against` of a trace on the page: the comparison in the folder `csvs`.

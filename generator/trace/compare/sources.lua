@@ -4,8 +4,9 @@
 --   sources.find(path) -> { kind = "report" | "trace", label, path }
 --                      or { kind = "sweep", label, analysis, reports and collectives = {
 --                           { threads, channels, rank (of reports), path }... } }
---   sources.read(path, label) -> a report as differences.lua takes it; of a trace also with its tree, as
---                                tree_diff.lua takes it
+--   sources.read(path, label, options) -> a report as differences.lua takes it; of a trace also with its
+--                                tree, as tree_diff.lua takes it, and its report with these options of
+--                                rank_report.lua (default: its defaults)
 local csv = require "codec.csv"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -35,9 +36,9 @@ local function of_folder(path, label)
 end
 
 -- The sheets that a trace's report would have, as read from its CSVs.
-local function of_trace(path, label)
-  local one = fail.unless(require("trace.ops.rank").open(path))
-  local list, notes = require("trace.reports.rank_report").sheets(one)
+local function of_trace(path, label, options)
+  local one = fail.unless(require("trace.ops.rank").open(path, { frames = options and options.stacks }))
+  local list, notes = require("trace.reports.rank_report").sheets(one, options)
   local warning = require("trace.reports.rank_report").warning(path, notes)
   local report = { label = label, sheets = {}, names = {}, warning = warning,
     tree = tree_diff.tree(one.analysis) }
@@ -48,9 +49,9 @@ local function of_trace(path, label)
   return report
 end
 
-function sources.read(path, label)
+function sources.read(path, label, options)
   if file.status(path) == "folder" then return of_folder(path, label) end
-  return of_trace(path, label)
+  return of_trace(path, label, options)
 end
 
 -- ---- finding -----------------------------------------------------------------------------------

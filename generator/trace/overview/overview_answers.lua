@@ -140,15 +140,18 @@ local function box(results, one)
     page.escape(one[1]), page.escape(one[2]), page.escape(one[3]), sources)
 end
 
--- Adds the answers. `all`: { { run, lines }... }; variance as of overview_variance.add.
-function overview_answers.add(out, results, all, variance)
+-- Adds the answers. `all`: { { run, lines }... }; given as of overview_page.write.
+function overview_answers.add(out, results, all, given)
   local runs, lines = sequences.field(all, "run"), all_lines(all)
   local made = { exposed(lines) or false, last_rank(results, runs) or false,
     share_of_time(lines, "Idle", "idle_time") or false, most_time(results, runs) or false,
-    varying(results, variance) or false, changed(results, runs) or false }
+    varying(results, given.variance) or false, changed(results, runs) or false }
   made = sequences.filter(made, function(one) return one ~= false end)
   out:section("Answers", { class = "first" })
-  if #made == 0 then return out:missing "answers: no report has work on a GPU" end
+  if #made == 0 then
+    return out:missing("answers: " .. (given.without_reports and "reports were left out"
+      or "no report has work on a GPU"))
+  end
   out:html('<div class="answers">\n' .. table.concat(sequences.map(made, function(one)
     return box(results, one)
   end)) .. "</div>\n")

@@ -20,10 +20,14 @@ local function base_of(against, title) return ("%s::%s"):format(against.base, ti
 local function value_of(against, title) return ("%s::%s"):format(against.label, title) end
 local function difference_of(against, title) return ("%s__%s_diff"):format(title, against.label) end
 
--- The cell of a change in percent.
+-- The cell of a change in percent: of one from 0 "new"; nil without both values or a change.
 local function change(against, row, title)
   local percent = tonumber(row[("%s__%s_pct"):format(title, against.label)])
-  if not percent then return nil end
+  if not percent then
+    local is_new = tonumber(row[base_of(against, title)]) == 0
+      and (tonumber(row[value_of(against, title)]) or 0) > 0
+    return is_new and { text = "new", class = "worse" } or nil
+  end
   local share = percent / 100
   return { text = side_by_side.signed_percent(share), value = percent,
     class = share > NOISE and "worse" or share < -NOISE and "better" or nil }

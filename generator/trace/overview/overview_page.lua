@@ -3,7 +3,7 @@
 --
 --   overview_page.write("out/overview.html", { title = "2 traces", runs = { run... },
 --     variance = { folder, name, plots } or nil, folders = { folder... }, files = { path... },
---     failures = { text... } })
+--     failures = { text... }, without_reports = true: the command made none })
 --
 -- A run: overview_results.lua. folders, files: what the page lists as its files. Raises if the page cannot be
 -- written.
@@ -17,6 +17,7 @@ local overview_operations = require "trace.overview.overview_operations"
 local overview_results = require "trace.overview.overview_results"
 local overview_times = require "trace.overview.overview_times"
 local overview_variance = require "trace.overview.overview_variance"
+local opening = require "trace.analysis.opening"
 local page = require "pages.page"
 local quantities = require "base.quantities"
 local sequences = require "base.sequences"
@@ -30,6 +31,8 @@ local function lead_of(runs)
   for _, run in ipairs(runs) do traces = traces + #run.traces end
   local words = quantities.counted(traces, "trace")
   if #runs > 1 then words = ("%s in %s"):format(words, quantities.counted(#runs, "configuration")) end
+  local selected = opening.words()
+  if selected then words = ("%s, of which only %s"):format(words, selected) end
   return words .. ". Each figure is a value of the file that is named below it."
 end
 
@@ -41,8 +44,8 @@ function overview_page.render(path, given)
   local all = sequences.map(given.runs, function(run)
     return { run = run, lines = results:time_lines(run) }
   end)
-  overview_answers.add(out, results, all, given.variance)
-  overview_times.add(out, results, all)
+  overview_answers.add(out, results, all, given)
+  overview_times.add(out, results, all, given.without_reports)
   overview_changes.add(out, results, given.runs)
   overview_collectives.add(out, results, given.runs)
   overview_operations.add(out, results, given.runs)

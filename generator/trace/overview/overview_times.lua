@@ -56,8 +56,8 @@ local function add_table(out, lines, results)
   sources_of.add(out, results, sequences.distinct(sequences.field(lines, "path")))
 end
 
--- Adds the section. `all`: { { run, lines }... }.
-function overview_times.add(out, results, all)
+-- Adds the section. `all`: { { run, lines }... }; without_reports: the command made none.
+function overview_times.add(out, results, all, without_reports)
   local longest = 0
   for _, one in ipairs(all) do
     for _, line in ipairs(one.lines) do longest = math.max(longest, line.ms.total_time) end
@@ -65,7 +65,8 @@ function overview_times.add(out, results, all)
   out:section("Time of each rank", { note = "From the first to the last event on the GPU. Exposed: while"
     .. " nothing is computed. Bars have one scale." })
   if longest == 0 then
-    out:missing("time lines: no trace has GPU events")
+    out:missing("time lines: " .. (without_reports and "reports were left out"
+      or "no trace has GPU events"))
     return
   end
   out:html(strips.legend(parts))

@@ -50,6 +50,7 @@ end
 local function ranges(rows)
   local longest = 0
   for _, row in ipairs(rows) do longest = math.max(longest, tonumber(row.kernel_time_max_us)) end
+  if longest == 0 then longest = 1 end -- bars without a length
   return strips.of(sequences.map(rows, function(row)
     local least, most = tonumber(row.kernel_time_min_us), tonumber(row.kernel_time_max_us)
     return { name = overview_variance.gemm_of(row), text = ("%.1f to %.1f µs"):format(least, most),

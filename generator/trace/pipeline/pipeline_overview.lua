@@ -25,10 +25,13 @@ local function plots_of(pipeline)
   end)
 end
 
-local function variance_of(pipeline)
-  if pipeline.without.variance then return nil end
+-- The tables of GEMMs for the page; nil unless this run has all of them.
+local function variance_of(pipeline, made)
+  if #made.tables == 0 or not sequences.all(made.tables, function(task) return task.answer end) then
+    return nil
+  end
   return { folder = pipeline.analysis, name = ("top%d_gemm_kernels_time_variance"):format(pipeline.top_k),
-    plots = pipeline.without.plots and {} or plots_of(pipeline) }
+    plots = made.plots and made.plots.answer and plots_of(pipeline) or {} }
 end
 
 -- The traces of a configuration for report_overview.run. `made`: its tasks; `changes`: tasks of --against.
@@ -36,7 +39,7 @@ local function traces_of(pipeline, made, answers, changes)
   return sequences.map(made, function(task)
     local change = sequences.find(changes, function(one) return one.trace == task and one.answer end)
     return { entry = task.entry, info = answers[task.entry] and answers[task.entry].info, name = task.title,
-      csvs = task.answer and task.title .. "_csvs" or nil,
+      csvs = task.answer and not pipeline.without.reports and task.title .. "_csvs" or nil,
       against = change and against.of_page(pipeline.against, change.title .. "_csvs") or nil }
   end)
 end
@@ -59,14 +62,16 @@ end
 function pipeline_overview.path(pipeline) return pipeline.analysis .. "/" .. report_overview.NAME end
 
 -- The task. made = { configurations, by_configuration = { [configuration] = tasks of its traces },
--- answers = { [entry] = data }, collectives, changes = tasks, products = all tasks of the run }.
+-- answers = { [entry] = data }, collectives, changes, tables (of GEMMs) = tasks, plots = a task or nil,
+-- products = all tasks of the run }.
 function pipeline_overview.task(pipeline, made)
   local path, failures = pipeline_overview.path(pipeline), sequences.field(pipeline.work.failures, "message")
   return { name = "overview", files = { path }, title = path,
     stamp = stamps.of({}, state_of(made.products), table.concat(failures, "\n"), pipeline.forms),
     run = function()
       report_overview.write_page(path, { title = "Trace pipeline: " .. base_name(pipeline.out),
-        runs = runs_of(pipeline, made), variance = variance_of(pipeline), failures = failures,
+        runs = runs_of(pipeline, made), variance = variance_of(pipeline, made), failures = failures,
+        without_reports = pipeline.without.reports,
         folders = { pipeline.analysis, pipeline.out .. "/merged_traces" } })
       return ""
     end }

@@ -126,18 +126,25 @@ function tasks.collectives(pipeline, configuration, answers, traces)
     end }
 end
 
+local function remove_all(paths)
+  for _, path in ipairs(paths) do os.remove(path) end
+end
+
+-- The tables of GEMMs. If no trace has a GEMM, there are none, and those of an earlier run are removed.
 function tasks.gemm(pipeline, found, traces)
-  local out, rows = {}, 0
-  for _, one in ipairs(found) do rows = rows + #one.value.picked end
-  if rows == 0 then return out end
+  local out, has_rows = {}, sequences.any(found, function(one) return #one.value.picked > 0 end)
   for _, kind in ipairs { "variance", "timestamps", "overlap" } do
     local sheet = variance.sheet(kind, found, pipeline.top_k)
     local files = gemm_command.paths(pipeline.analysis, sheet, pipeline)
-    out[#out + 1] = { name = sheet.name, files = files, stamp = stamp_of_all(traces, kind), title = files[1],
-      run = function()
-        gemm_command.save(pipeline.analysis, sheet, pipeline)
-        return ""
-      end }
+    if has_rows then
+      out[#out + 1] = { name = sheet.name, files = files, stamp = stamp_of_all(traces, kind), title = files[1],
+        run = function()
+          gemm_command.save(pipeline.analysis, sheet, pipeline)
+          return ""
+        end }
+    else
+      remove_all(files)
+    end
   end
   return out
 end
@@ -157,10 +164,14 @@ local function plot_rows(found)
   return rows
 end
 
+-- The pictures of the tables of GEMMs, likewise: nil without rows.
 function tasks.plots(pipeline, found, traces)
   local rows, folder, files = plot_rows(found), pipeline.analysis .. "/plots", {}
-  if #rows == 0 then return nil end
   for i, picture in ipairs(variance_plots.list) do files[i] = ("%s/%s.png"):format(folder, picture.name) end
+  if #rows == 0 then
+    remove_all(files)
+    return nil
+  end
   return { name = "plots", files = files, stamp = stamp_of_all(traces, "plots"), title = folder,
     run = function()
       variance_plots.draw(rows, folder)
@@ -205,6 +216,14 @@ function tasks.comparisons(pipeline, made_tasks)
   end)
 end
 
+-- Raises if an earlier run at `path` is this run's output.
+function tasks.refuse_own(pipeline, path, configurations)
+  local entries = sequences.join(sequences.field(configurations, "files"))
+  against.refuse_own(path, pipeline.analysis, sequences.map(entries, function(entry)
+    return report_base(pipeline, entry):sub(#pipeline.analysis + 2)
+  end))
+end
+
 -- The reports beside those of an earlier run at `path`: a task for each that has one, with `trace`, the task
 -- of its report. Raises if no report has one.
 function tasks.against(pipeline, path, traces)
@@ -220,7 +239,7 @@ function tasks.against(pipeline, path, traces)
       stamp = stamp_of_all({ task }, stamps.of(against.inputs(earlier[name]), path), pipeline.forms),
       run = function()
         fail.unless(file.make_folder(folder_of(base)))
-        against.write(task.title .. "_csvs", earlier[name], path, base, pipeline.xlsx)
+        against.write(task.title .. "_csvs", earlier[name], path, base, pipeline, pipeline.report_options)
         return ""
       end }
   end)

@@ -12,6 +12,9 @@ report_overview.NAME, report_overview.WORDS = overview_page.NAME, "the page to o
 -- Writes a page: its path, and the data as overview_page.write takes it. Raises if it cannot be written.
 report_overview.write_page = overview_page.write
 
+-- The path of the page in an output folder.
+function report_overview.path(out) return ("%s/%s"):format(out, overview_page.NAME) end
+
 local function base_name(path) return path:match("([^/]+)/*$") or path end
 
 -- The name of a configuration: "256 threads, 28 channels", or its folder's.
@@ -58,11 +61,12 @@ end
 -- Writes the page of reports: list as of `run`, of all configurations, each with `configuration` and `files`
 -- beside its CSVs; `out`: the folder of the reports. Returns the page's path.
 function report_overview.write(list, out, failures)
-  local path, folders, files = ("%s/%s"):format(out, overview_page.NAME), {}, {}
+  local path, folders, files = report_overview.path(out), {}, {}
   local groups = ordering.groups(list, function(one) return one.configuration end)
   local runs = sequences.map(groups, function(group) return report_overview.run(group.key, group) end)
   for _, one in ipairs(list) do
     folders[#folders + 1] = one.csvs
+    folders[#folders + 1] = one.against and one.against.csvs
     files = sequences.append(files, one.files or {})
   end
   overview_page.write(path, { title = "Trace report: " .. base_name(#list == 1 and list[1].name or out),

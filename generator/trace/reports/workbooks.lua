@@ -205,12 +205,15 @@ local function save(configuration, list, options)
   end
 end
 
+local function page_of(configuration) return (configuration.output:gsub("%.xlsx$", "")) .. ".html" end
+
 -- Writes the page beside the report.
 local function write_page(configuration, options, notes)
   local base = configuration.output:gsub("%.xlsx$", "")
-  local files = { options.xlsx and configuration.output or nil }
-  report_overview.write_batch(base .. ".html", configuration, base .. "_csvs", files, notes)
-  print(("written   %s.html: %s"):format(base, report_overview.WORDS))
+  local paths = sheets.paths(base, options)
+  local files = sequences.join { { paths.xlsx or nil }, { paths.sqlite or nil } }
+  report_overview.write_batch(page_of(configuration), configuration, base .. "_csvs", files, notes)
+  print(("written   %s: %s"):format(page_of(configuration), report_overview.WORDS))
 end
 
 -- Writes the replay's report beside the other one, and the ops' files beside it.
@@ -244,7 +247,11 @@ local function report(configuration, options)
   if not ranks then fail.input("%s: no report: %s", configuration.folder, message) end
   local list, notes = sheets_of(configuration, ranks, options)
   save(configuration, list, options)
-  if options.page then write_page(configuration, options, notes) end
+  if options.page then
+    write_page(configuration, options, notes)
+  elseif options.csv then
+    os.remove(page_of(configuration)) -- an earlier one shows CSVs that are replaced now
+  end
   for _, note in ipairs(notes) do
     fail.note("note: %s: %s", configuration.folder, note)
   end

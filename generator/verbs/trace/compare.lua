@@ -18,7 +18,7 @@ local PAGE = "sweep_comparison_report.html" -- of two sweeps without --out
 
 local function save(list, base, args)
   sheets.save(list, sheets.paths(base, args))
-  if args.csv or args.xlsx or args.sqlite then print("written   " .. base) end
+  job.print_written(base, args, #list)
 end
 
 local function write_page(page, path)

@@ -164,22 +164,28 @@ local function analyse(pipeline, configurations)
   local traces, by_configuration, answers, found = read_traces(pipeline, configurations)
   if #found == 0 then return end
   local later, wanted = {}, pipeline.without.collectives and {} or configurations
-  if not pipeline.without.plots then later[1] = tasks.plots(pipeline, found, traces) end
+  local plots = not pipeline.without.plots and tasks.plots(pipeline, found, traces) or nil
+  later[1] = plots
   local collective = sequences.map(wanted, function(configuration)
     return tasks.collectives(pipeline, configuration, answers, by_configuration[configuration])
   end)
   sequences.append(later, collective)
+  local tables = {}
   if not pipeline.without.variance then
-    local tables = tasks.gemm(pipeline, found, traces)
+    tables = tasks.gemm(pipeline, found, traces)
     sequences.append(later, tables)
     if #tables == 0 then pipeline.work:print_once(gemm_command.no_gemm) end
   end
   do_all(pipeline, later)
   print_notes(pipeline, collective)
   local changes = compare(pipeline, traces, collective)
-  if pipeline.without.page then return end
+  if pipeline.without.page then
+    -- An earlier one shows products that are replaced now.
+    if pipeline.made > 0 then os.remove(pipeline_overview.path(pipeline)) end
+    return
+  end
   do_all(pipeline, { pipeline_overview.task(pipeline, { configurations = configurations, answers = answers,
-    by_configuration = by_configuration, collectives = collective, changes = changes,
+    by_configuration = by_configuration, collectives = collective, changes = changes, tables = tables, plots = plots,
     products = table.move(pipeline.products, 1, #pipeline.products, 1, {}) }) })
 end
 
@@ -201,7 +207,9 @@ end
 
 -- Raises for wrong options before any trace is read.
 local function check(args)
-  without_of(args)
+  if without_of(args).reports and args.against then
+    fail.input("--against compares reports, which --without leaves out; give one of them")
+  end
   against.check(args.against)
 end
 
@@ -240,6 +248,7 @@ local function run(args)
   if #configurations == 0 then return work:finish() end
   local pipeline = pipeline_of(args, work)
   work.bar = pipeline.bar
+  if args.against then tasks.refuse_own(pipeline, args.against, configurations) end
   stamps.remove_leftovers(tasks.folders(pipeline, configurations))
   analyse(pipeline, configurations)
   pipeline.bar:clear()

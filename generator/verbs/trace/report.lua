@@ -145,13 +145,28 @@ local function choose_page(args)
   if args.against and not args.page then fail.input("--against: the page shows changes; add --page") end
 end
 
+-- The earlier reports of --against: { [base] = path }; none without the option.
+local function earlier_of(entries, args)
+  if not args.against then return {} end
+  local bases = sequences.field(entries, "base")
+  against.refuse_own(args.against, args.out, bases)
+  return against.find(args.against, bases)
+end
+
 -- Writes the comparison of a report with its earlier one. Returns it as a trace of the page has it, or nil.
 local function compare(entry, base, earlier, args)
   if not earlier then return nil end
-  local csvs = against.write(base .. "_csvs", earlier, args.against, base .. "_against", args.xlsx)
-  job.print_written(base .. "_against", { xlsx = args.xlsx }, 0)
+  local csvs, count = against.write(base .. "_csvs", earlier, args.against, base .. "_against", args,
+    options_of(args))
+  job.print_written(base .. "_against", { xlsx = args.xlsx, sqlite = args.sqlite }, count)
   print(("written   %s/: %s against %s"):format(csvs, entry.base, against.base(args.against)))
   return against.of_page(args.against, csvs)
+end
+
+-- The workbook and the database at `base`, those that are written.
+local function files_of(base, args)
+  local paths = sheets.paths(base, args)
+  return sequences.join { { paths.xlsx or nil }, { paths.sqlite or nil } }
 end
 
 -- Writes the page of these traces; written[i]: the result of the i-th one, or false; earlier[base]: the
@@ -160,9 +175,8 @@ local function write_page(entries, written, earlier, failures, args)
   local list = sequences.map(entries, function(entry, i)
     local base, done = args.out .. "/" .. entry.base, written[i]
     local change = done and compare(entry, base, earlier[entry.base], args) or nil
-    local files = sequences.map({ base .. ".xlsx", base .. "_against.xlsx" }, function(path, k)
-      return done and args.xlsx and (k == 1 or change) and path or nil
-    end)
+    local files = done and files_of(base, args) or {}
+    if change then sequences.append(files, files_of(base .. "_against", args)) end
     return { entry = entry, configuration = entry.configuration, info = done and done.info or nil,
       name = entry.base, csvs = done and base .. "_csvs" or nil, against = change, files = files }
   end)
@@ -260,7 +274,7 @@ return {
     choose_page(args)
     local options = options_of(args)
     local entries, is_whole = entries_of(args)
-    local earlier = args.against and against.find(args.against, sequences.field(entries, "base")) or {}
+    local earlier = earlier_of(entries, args)
     local written, made, failures, code = 0, {}, {}, is_whole and 0 or 2
     for i, result in ipairs(report_all(entries, args, options)) do
       made[i] = print_result(entries[i], result, args) or false
@@ -272,7 +286,11 @@ return {
       end
     end
     if written == 0 then return code end
-    if args.page and args.csv then write_page(entries, made, earlier, failures, args) end
+    if args.page and args.csv then
+      write_page(entries, made, earlier, failures, args)
+    elseif args.csv then
+      os.remove(report_overview.path(args.out)) -- an earlier one shows CSVs that are replaced now
+    end
     return (written < #entries or not is_whole) and 1 or 0
   end,
 }
