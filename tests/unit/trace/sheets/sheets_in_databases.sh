@@ -76,6 +76,9 @@ trace timestamps "$run" --out "$WORK/variance"
 trace overlap "$run" --out "$WORK/variance"
 set -- "$WORK"/report/256thread/individual_reports/*_csvs
 trace compare "$1" "$2" --out "$WORK/compare"
+count=$(find "$WORK/compare/compare_csvs" -name '*.csv' | wc -l)
+[ "$(cat "$stdout")" = "written   $WORK/compare/compare.sqlite: $count tables
+written   $WORK/compare/compare_csvs/: $count CSVs" ] || die "trace compare prints $(cat "$stdout")"
 for folder in recorded report batch collectives gemm variance compare; do equal "$WORK/$folder"; done
 trace pipeline "$sweep" --without plots,merge --out "$WORK/pipeline"
 equal "$WORK/pipeline"
