@@ -48,8 +48,8 @@ function against.refuse_own(path, out, names)
   for _, name in ipairs(names) do earlier[#earlier + 1] = folder_of(path, name) end
   for _, one in ipairs(earlier) do
     if is_output[file.real_path(one) or ""] then
-      fail.input("--against %s: is the output of this command itself; give an earlier run's folder, or another"
-        .. " --out", path)
+      fail.input("--against %s: is the output of this command itself; give an earlier run's folder, or"
+        .. " another --out", path)
     end
   end
 end

@@ -3,7 +3,8 @@
 --
 --   overview_page.write("out/overview.html", { title = "2 traces", runs = { run... },
 --     variance = { folder, name, plots } or nil, folders = { folder... }, files = { path... },
---     failures = { text... }, without_reports = true: the command made none })
+--     failures = { text... }, selected = the parts of the traces that it shows, in words; nil: the whole,
+--     without_reports = true: the command made none })
 --
 -- A run: overview_results.lua. folders, files: what the page lists as its files. Raises if the page cannot be
 -- written.
@@ -17,7 +18,6 @@ local overview_operations = require "trace.overview.overview_operations"
 local overview_results = require "trace.overview.overview_results"
 local overview_times = require "trace.overview.overview_times"
 local overview_variance = require "trace.overview.overview_variance"
-local opening = require "trace.analysis.opening"
 local page = require "pages.page"
 local quantities = require "base.quantities"
 local sequences = require "base.sequences"
@@ -26,12 +26,12 @@ local overview_page = {}
 
 overview_page.NAME = "overview.html"
 
-local function lead_of(runs)
+-- `selected`: the selected parts of the traces, in words, or nil.
+local function lead_of(runs, selected)
   local traces = 0
   for _, run in ipairs(runs) do traces = traces + #run.traces end
   local words = quantities.counted(traces, "trace")
   if #runs > 1 then words = ("%s in %s"):format(words, quantities.counted(#runs, "configuration")) end
-  local selected = opening.words()
   if selected then words = ("%s, of which only %s"):format(words, selected) end
   return words .. ". Each figure is a value of the file that is named below it."
 end
@@ -40,7 +40,7 @@ end
 function overview_page.render(path, given)
   local results = overview_results.open(path)
   local style = fail.unless(file.read(gentables.home .. "/templates/reports/overview.css"))
-  local out = page.new(given.title, { lead = lead_of(given.runs), style = style })
+  local out = page.new(given.title, { lead = lead_of(given.runs, given.selected), style = style })
   local all = sequences.map(given.runs, function(run)
     return { run = run, lines = results:time_lines(run) }
   end)

@@ -137,8 +137,8 @@ function tasks.gemm(pipeline, found, traces)
     local sheet = variance.sheet(kind, found, pipeline.top_k)
     local files = gemm_command.paths(pipeline.analysis, sheet, pipeline)
     if has_rows then
-      out[#out + 1] = { name = sheet.name, files = files, stamp = stamp_of_all(traces, kind), title = files[1],
-        run = function()
+      out[#out + 1] = { name = sheet.name, files = files, title = files[1],
+        stamp = stamp_of_all(traces, kind), run = function()
           gemm_command.save(pipeline.analysis, sheet, pipeline)
           return ""
         end }

@@ -1,4 +1,5 @@
 -- The page of trace report: its traces as runs for trace/overview/overview_page.lua.
+local job = require "trace.runs.job"
 local ordering = require "base.ordering"
 local overview_page = require "trace.overview.overview_page"
 local run_folder = require "trace.runs.run_folder"
@@ -9,8 +10,12 @@ local report_overview = {}
 -- The name of the page, and the end of the line that prints it.
 report_overview.NAME, report_overview.WORDS = overview_page.NAME, "the page to open first"
 
--- Writes a page: its path, and the data as overview_page.write takes it. Raises if it cannot be written.
-report_overview.write_page = overview_page.write
+-- Writes a page: its path, and the data as overview_page.write takes it; adds the selected parts of the
+-- traces. Raises if it cannot be written.
+function report_overview.write_page(path, given)
+  given.selected = job.selected()
+  overview_page.write(path, given)
+end
 
 -- The path of the page in an output folder.
 function report_overview.path(out) return ("%s/%s"):format(out, overview_page.NAME) end
@@ -69,7 +74,8 @@ function report_overview.write(list, out, failures)
     folders[#folders + 1] = one.against and one.against.csvs
     files = sequences.append(files, one.files or {})
   end
-  overview_page.write(path, { title = "Trace report: " .. base_name(#list == 1 and list[1].name or out),
+  report_overview.write_page(path, {
+    title = "Trace report: " .. base_name(#list == 1 and list[1].name or out),
     runs = report_overview.name_all(runs), failures = failures, folders = folders, files = files })
   return path
 end
@@ -80,8 +86,8 @@ function report_overview.write_batch(path, configuration, csvs, files, notes)
     return { label = ("rank %d"):format(entry.rank), rank = entry.rank }
   end)
   local run = { traces = traces, batch = csvs, collectives = #traces > 1 and csvs or nil, notes = notes }
-  overview_page.write(path, { title = "Trace report: " .. base_name(configuration.folder), runs = { run },
-    folders = { csvs }, files = files })
+  report_overview.write_page(path, { title = "Trace report: " .. base_name(configuration.folder),
+    runs = { run }, folders = { csvs }, files = files })
 end
 
 return report_overview

@@ -73,6 +73,9 @@ function job.select_steps(args)
     table.concat(args.annotation or {}, "\0"))
 end
 
+-- The selected parts of all traces, in words for a reader; nil: whole traces.
+job.selected = opening.words
+
 -- args (of the command line) -> the job. Raises if there is nothing to read.
 function job.new(args)
   sheets.choose(args)

@@ -185,7 +185,8 @@ local function analyse(pipeline, configurations)
     return
   end
   do_all(pipeline, { pipeline_overview.task(pipeline, { configurations = configurations, answers = answers,
-    by_configuration = by_configuration, collectives = collective, changes = changes, tables = tables, plots = plots,
+    by_configuration = by_configuration, collectives = collective, changes = changes,
+    tables = tables, plots = plots,
     products = table.move(pipeline.products, 1, #pipeline.products, 1, {}) }) })
 end
 

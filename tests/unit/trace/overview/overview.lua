@@ -106,7 +106,7 @@ local function plant_unlinked(path)
   assert(file.write(path, (text:gsub('"traceEvents": ?%[', "%0" .. event .. ",", 1))))
 end
 
--- A pipeline counts GPU events without a launch unless it is told otherwise, trace report does not.
+-- A pipeline counts GPU events without a launch unless --linked-only is given, trace report does not.
 function TestOverview.test_an_earlier_trace_is_reported_with_the_options_of_the_command()
   plant_unlinked(trace)
   local of_pipeline = out .. "/tracelens_analysis/comparisons/perf_gemms.json_against_csvs"
@@ -186,8 +186,8 @@ function TestOverview.test_a_page_without_reports_shows_none_of_another_run()
     lu.assertNotStrContains(text, "Exposed communication")
     lu.assertNotStrContains(text, "no trace has GPU events")
   end
-  local errors = traces.reports(2, "--against compares reports, which --without leaves out", traces.run("trace",
-    "pipeline", lib.work .. "/sweep", "--out", out, "--without=reports", "--against", out))
+  local errors = traces.reports(2, "--against compares reports, which --without leaves out",
+    traces.run("trace", "pipeline", lib.work .. "/sweep", "--without=reports", "--against", lib.work))
   lu.assertEquals(select(2, errors:gsub("\n", "")), 1)
 end
 
