@@ -171,6 +171,11 @@ function TestOverview.test_a_comparison_has_the_forms_of_the_report()
   local base = out .. "/tracelens_analysis/comparisons/perf_gemms.json_against"
   lu.assertTrue(file.exists(base .. ".sqlite"))
   lu.assertStrContains(again(), " 0 made")
+  lib.plant_gemms(lib.work .. "/batch/rank_0.json")
+  said = traces.ends_with(0, traces.run("trace", "report", "-b", lib.work .. "/batch", "--page", "--formats",
+    "csv,sqlite"))
+  listed = assert(assert(file.read((said:match "written   (%S+%.html)"))):match 'id="files".*')
+  lu.assertStrContains(listed, ('href="%s"'):format(said:match "/([^/%s]+%.sqlite)"))
 end
 
 function TestOverview.test_a_page_without_reports_shows_none_of_another_run()
