@@ -239,7 +239,8 @@ function tasks.against(pipeline, path, traces)
       stamp = stamp_of_all({ task }, stamps.of(against.inputs(earlier[name]), path), pipeline.forms),
       run = function()
         fail.unless(file.make_folder(folder_of(base)))
-        against.write(task.title .. "_csvs", earlier[name], path, base, pipeline, pipeline.report_options)
+        against.write(task.title .. "_csvs", earlier[name], path, base, pipeline,
+          sequences.merged(pipeline.report_options, { rank = task.entry.rank }))
         return ""
       end }
   end)

@@ -157,7 +157,7 @@ end
 local function compare(entry, base, earlier, args)
   if not earlier then return nil end
   local csvs, count = against.write(base .. "_csvs", earlier, args.against, base .. "_against", args,
-    options_of(args))
+    sequences.merged(options_of(args), { rank = entry.rank }))
   job.print_written(base .. "_against", { xlsx = args.xlsx, sqlite = args.sqlite }, count)
   print(("written   %s/: %s against %s"):format(csvs, entry.base, against.base(args.against)))
   return against.of_page(args.against, csvs)
