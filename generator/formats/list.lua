@@ -41,6 +41,7 @@
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
 local rank_placement = require "lists.rank_placement"
+local custom_kernels = require "frameworks.custom_kernels"
 local sequences = require "base.sequences"
 
 local formats = {}
@@ -142,28 +143,6 @@ local function is_amd(arch) return arch.rccl == true end
 local function has_channels(strategy) return strategy.nccl ~= nil and strategy.nccl.channels ~= nil end
 local function is_ucc(strategy) return strategy.ucc_algorithm ~= nil end
 local function is_mpich(strategy) return strategy.mpich_algorithm ~= nil end
-
--- The strategies of thresholds that are no library's: on one node ONESHOT and TWOSHOT.
-local CUSTOM = { ONESHOT = true, TWOSHOT = true, TWOSHOT_DIVIDED = true, TWOLEVEL = true,
-  TWOLEVEL_SHARDED = true, TWOLEVEL_NUMA = true }
-local function is_custom(strategy) return CUSTOM[strategy.name] == true end
-
--- The ranges of thresholds.json in which such a strategy is the best again, above custom_max_bytes.
-local function beyond_custom_max(source)
-  local lines = {}
-  for _, tp_table in ipairs(require("choose.by_bytes").tp_tables(source, function() return true end)) do
-    local has_ended = false
-    for _, segment in ipairs(tp_table.segments) do
-      if not is_custom(segment.strategy) then
-        has_ended = true
-      elseif has_ended then
-        local words = "TP %d: from %s on %s is the best again, above custom_max_bytes; only rules has it"
-        lines[#lines + 1] = words:format(tp_table.tp, quantities.bytes(segment.first), segment.strategy.name)
-      end
-    end
-  end
-  return lines
-end
 
 local function ompi_rules(source, format, nodes)
   return { tp_tables = require("formats.ompi").tp_tables(source, nodes), nodes = nodes or 1,
@@ -304,9 +283,9 @@ formats.list = {
     shown = { test = "formats_thresholds_split_inclusively",
       what = "read by its Python module at each measured size and each border" },
     elsewhere = NEARER .. "an unmeasured TP size gets {fallback}; plain sums count for every fusion",
-    left_out = all_but_plain_sums, gaps = beyond_custom_max,
-    view = by_size(function() return true end, { is_custom = is_custom }),
-    lacks = lacks_rows(is_custom, "no row of ONESHOT or TWOSHOT, for which it has thresholds; " ..
+    left_out = all_but_plain_sums, gaps = custom_kernels.gaps,
+    view = by_size(function() return true end, { is_custom = custom_kernels.is_one }),
+    lacks = lacks_rows(custom_kernels.is_one, "no row of ONESHOT or TWOSHOT, for which it has thresholds; " ..
       "measure them: gentables sweep, or TensorRT-LLM's all_reduce.py") },
   { name = "trtllm-autotuner", file = "trtllm_autotuner_tp{tp}.json", per_tp = true,
     text = function(view) return require("frameworks.trtllm_autotuner").text(view, view.tp_table) end,

@@ -8,7 +8,7 @@ local sequences = require "base.sequences"
 
 local reader_limits = {}
 
-local UNTIMED = 1e6 -- the loss of a way without a time, as a share of the best one: more than any measured one
+local UNTIMED = 1e6 -- the loss of a way without a time, as a share of the best one: more than a measured one
 
 -- The largest size that a file of limits names; beyond it is no message.
 reader_limits.NEVER = 1 << 62
@@ -47,9 +47,9 @@ local function cheapest_before(states, costs, index, regret)
 end
 
 -- The state of each point with the least total loss. points: ascending; states: the ways of a reader in the
--- order in which they can follow each other, { way, after = indices of states that may precede, is_off, most =
--- the largest size of it (nil: any), beyond = the way above that }. A change of the state that gains less than
--- `regret` is noise.
+-- order in which they can follow each other, { way, after = indices of states that may precede, is_off, most
+-- = the largest size of it (nil: any), beyond = the way above that }. A change of the state that gains less
+-- than `regret` is noise.
 function reader_limits.cheapest(points, states, regret)
   local costs, from = {}, {}
   for p, point in ipairs(points) do

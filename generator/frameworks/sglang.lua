@@ -37,7 +37,8 @@ local function answer_of(size, push, pull, first, last)
   return size <= pull and PULL or NCCL
 end
 
--- The ways in their order by size: after a gap for NCCL before multicast no pull can follow, as it has one limit.
+-- The ways in their order by size: after a gap for NCCL before multicast no pull can follow, as it has one
+-- limit.
 local STATES = {
   { way = PUSH, after = {} }, { way = PULL, after = { 1 } }, { way = NCCL, after = { 1, 2 } },
   { way = MULTICAST, after = { 1, 2 } }, { way = MULTICAST, after = { 3 } }, { way = PULL, after = { 4 } },

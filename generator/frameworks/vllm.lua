@@ -1,7 +1,7 @@
 -- The limits of vLLM's all-reduces, for its dictionaries of them. Renders nothing.
 --
 -- vllm.view(source) gives { sm, capability = "9.0", dtype, read_as, worlds, fused, symmetric_from }:
---   worlds  ascending { tp, custom = bytes below which its custom allreduce is used (0: never; nil: it was not
+--   worlds  ascending { tp, custom = bytes below which its custom allreduce is used (0: never; nil: not
 --           measured), symmetric = the most bytes of torch's symmetric memory (nil: not measured), window =
 --           { low, high } (nil: NCCL's symmetric memory was not measured): it is used up to low and from high
 --           on, misses (of reader_limits.misses) }
@@ -33,8 +33,8 @@ local FUSED = { ONESHOT = ONE_SHOT, TWOSHOT = TWO_SHOT, NCCL = UNFUSED, NCCL_UNF
 
 local function sm_of(source) return math.tointeger(source.arch:match("^sm(%d+)$")) end
 
--- The ways of plain sums: number of ranks -> function, name of a strategy -> way. Ranks with the same ways have
--- the same function.
+-- The ways of plain sums: number of ranks -> function, name of a strategy -> way. Ranks with the same ways
+-- have the same function.
 local function plain_ways(source)
   local function ways(has_switch)
     return function(name)
@@ -84,7 +84,7 @@ end
 
 local function regret_of(source) return source.regret or by_bytes.REGRET end
 
--- States that follow each other (see reader_limits.cheapest), the first one up to the size `most`, with the way
+-- States that follow each other (see reader_limits.cheapest), the first one up to the size `most`, with
 -- `beyond` above; a way without a time is never used, but for the last one.
 local function in_order(points, ways, most, beyond)
   return sequences.map(ways, function(way, i)
@@ -157,8 +157,8 @@ local function fused_answer(size, most, one_shot)
   return size <= one_shot and ONE_SHOT or TWO_SHOT
 end
 
--- The limits of one number of ranks. `tables`: { fusion, tp_table }, of which the first one decides; nil: it has
--- no fused kernel.
+-- The limits of one number of ranks. `tables`: { fusion, tp_table }, of which the first one decides; nil: they
+-- have no fused kernel.
 local function fused_of(source, tp, tables)
   local first = tables[1].tp_table
   local points = reader_limits.points(first, fused_way)
@@ -231,7 +231,8 @@ function vllm.gaps(source)
   for _, world in ipairs(view.worlds) do
     for _, of in ipairs { { CUSTOM, world.custom }, { SYMMETRIC, world.symmetric } } do
       if not of[2] then
-        lines[#lines + 1] = ("TP %d: %s was not measured, so vLLM keeps its own limit"):format(world.tp, of[1])
+        local words = "TP %d: %s was not measured, so vLLM keeps its own limit"
+        lines[#lines + 1] = words:format(world.tp, of[1])
       end
     end
   end
