@@ -51,7 +51,7 @@ function trace_digest.same(a, b)
 end
 
 -- The hash of the user's kernels of --collectives; "" without.
-local function kernels()
+function trace_digest.kernels()
   local rows = sequences.map(communication.added, function(row)
     return table.concat({ row.pattern, row.operation or "", row.library or "", row.algorithm or "" }, "\0")
   end)
@@ -63,7 +63,7 @@ end
 -- Writes the digest of the trace `source` (an absolute path), whole or not at all. values: { [field] = the
 -- part }. Raises if that fails.
 function trace_digest.write(path, source, identity, contents, values)
-  local header = { source = source, identity = identity, contents = contents, kernels = kernels(),
+  local header = { source = source, identity = identity, contents = contents, kernels = trace_digest.kernels(),
     selection = opening.selected(), bytes = 0, parts = {} }
   local texts = {}
   for field, value in pairs(values) do
@@ -110,7 +110,7 @@ function trace_digest.open(path)
   if not opened then return nil, message end
   local header, at = header_of(opened)
   if not header then return nil, ("%s: %s"):format(path, at) end
-  if header.kernels ~= kernels() then
+  if header.kernels ~= trace_digest.kernels() then
     return nil, ("%s: was made with other kernels of --collectives; give the same file, or %s"):format(path,
       AGAIN)
   end

@@ -16,6 +16,7 @@ local nodes = require "trace.collectives.nodes"
 local sheets = require "pages.sheets"
 local stamps = require "trace.pipeline.stamps"
 local tasks = require "trace.pipeline.tasks"
+local trace_digest = require "trace.runs.trace_digest"
 local workers = require "system.workers"
 
 local ANALYSIS, SHORT_LIMIT = "tracelens_analysis", 50
@@ -228,8 +229,8 @@ local function pipeline_of(args, work)
     xlsx = work.xlsx, sqlite = work.sqlite, forms = forms, fresh = args.fresh, report_options = options,
     made = 0, there = 0,
     gpus_per_node = args.gpus_per_node, without = without_of(args), gzip = args.gzip or false,
-    options_text = ("%s %s %s top %d %s %s"):format(options.include_unlinked, options.micro_idle,
-      options.short_limit, top_k, forms, work.selection),
+    options_text = ("%s %s %s top %d %s kernels %s %s"):format(options.include_unlinked, options.micro_idle,
+      options.short_limit, top_k, forms, trace_digest.kernels(), work.selection),
     threads_each = math.max(1, workers.jobs() // jobs), stamps = stamps.open(analysis .. "/.gentables"),
     bar = progress.new(), against = args.against, products = {} }
 end

@@ -86,6 +86,24 @@ function TestDigests.test_the_report_over_ranks_is_the_same()
     "-f", "rank", "-e", "digest", "-a", "--csv")
 end
 
+function TestDigests.test_kernels_of_the_user_are_in_the_report_over_ranks()
+  local kernels, run = lib.work .. "/kernels.lua", lib.work .. "/run"
+  assert(file.write(kernels, 'return { { pattern = "mesh_sum", operation = "AllReduce" } }\n'))
+  for rank = 0, 1 do digests.trace(rank, rank):write(("%s/rank_%d.json"):format(run, rank)) end
+  local function report(code, extension, ...)
+    local _, errors = lib.ends_with(code, lib.run("trace", "report", "-b", run, "-f", "rank", "-e", extension,
+      "-o", lib.work .. "/report.xlsx", "--csv", ...))
+    return code == 0 and digests.tree(lib.work .. "/report_csvs") or errors
+  end
+  local wanted = report(0, "json", "--collectives", kernels)
+  luaunit.assertStrContains(wanted["nccl_long.csv"], "mesh_sum")
+  luaunit.assertNil(report(0, "json")["nccl_long.csv"]:find("mesh_sum", 1, true))
+  digests.make(0, run, "--collectives", kernels)
+  os.execute(("rm '%s'/*.json"):format(run))
+  luaunit.assertEquals(report(0, "digest", "--collectives", kernels), wanted)
+  luaunit.assertStrContains(report(2, "digest"), "was made with other kernels of --collectives")
+end
+
 function TestDigests.test_digests_are_made_once()
   digests.make(0, sweep, "--out", out)
   local before = digests.tree(out)
