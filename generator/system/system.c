@@ -173,9 +173,14 @@ static int lua_system_hash_file(lua_State *lua) {
     return luaL_fileresult(lua, 0, path);
 }
 
-// identity(path) -> { device, inode, size (bytes), changed (ns) }: a file with the same values has not been
-// replaced, and its contents were not changed in a usual way. Numbers of devices are those of one boot of one
-// machine. Or nil, message.
+static lua_Integer nanoseconds(struct timespec time) {
+    return (lua_Integer)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+// identity(path) -> { device, inode, size (bytes), changed (ns), status_changed (ns) }: a file with the same
+// values was neither replaced nor written. `changed` is the time of its contents, which programs can set;
+// `status_changed` that of any change, also of its name, owner or mode, which the system sets. Numbers of
+// devices are those of one boot of one machine. Or nil, message.
 static int lua_system_identity(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     struct stat status;
@@ -187,9 +192,10 @@ static int lua_system_identity(lua_State *lua) {
         {"device", (lua_Integer)status.st_dev},
         {"inode", (lua_Integer)status.st_ino},
         {"size", (lua_Integer)status.st_size},
-        {"changed", (lua_Integer)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec},
+        {"changed", nanoseconds(status.st_mtim)},
+        {"status_changed", nanoseconds(status.st_ctim)},
     };
-    lua_createtable(lua, 0, 4);
+    lua_createtable(lua, 0, sizeof fields / sizeof *fields);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         lua_pushinteger(lua, fields[i].value);
         lua_setfield(lua, -2, fields[i].name);

@@ -22,12 +22,14 @@ function stamps.open(folder)
   return setmetatable({ folder = folder, lock = lock }, stamps)
 end
 
--- The stamp of these files and texts: the files' sizes and times, not their bytes.
+-- The stamp of these files and texts: the files' identities, not their bytes. Devices do not count: a machine
+-- may number them otherwise after a boot.
 function stamps.of(paths, ...)
   local parts = { gentables.version, ... }
   for _, path in ipairs(paths) do
-    local kind, bytes, changed = file.status(path)
-    parts[#parts + 1] = ("%s %s %s %s"):format(path:match("[^/]*$"), kind, bytes, changed)
+    local found = system.identity(path) or {}
+    parts[#parts + 1] = ("%s %s %s %s %s"):format(path:match("[^/]*$"), found.inode, found.size, found.changed,
+      found.status_changed)
   end
   return system.hash(table.concat(parts, "\0"))
 end

@@ -47,6 +47,9 @@ local function find_digests(files)
   return digests, results
 end
 
+-- Prints the line of map on digests that are older than their traces, for commands that open sources themselves.
+function per_trace.note_changed(files) find_digests(files) end
+
 -- Fills `results` for the entries without one, each in a child.
 local function read_traces(files, results, fn, options)
   local indices = sequences.map(files, function(_, i) return not results[i] and i or nil end)

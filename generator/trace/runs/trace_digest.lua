@@ -36,7 +36,8 @@ local AGAIN = "make it again with gentables trace digest"
 -- The boot of this machine, so that numbers of devices are compared only within one.
 local boot = (file.read "/proc/sys/kernel/random/boot_id" or ""):match("%S*")
 
--- The identity of the file at `path`, or nil, message: { device, inode, size, changed, boot }.
+-- The identity of the file at `path`, or nil, message: { device, inode, size, changed, status_changed,
+-- boot }.
 function trace_digest.identity(path)
   local identity, message = system.identity(path)
   if identity then identity.boot = boot end
@@ -47,7 +48,7 @@ end
 -- otherwise.
 function trace_digest.same(a, b)
   return a.inode == b.inode and a.size == b.size and a.changed == b.changed
-    and (a.boot ~= b.boot or a.device == b.device)
+    and a.status_changed == b.status_changed and (a.boot ~= b.boot or a.device == b.device)
 end
 
 -- The hash of the user's kernels of --collectives; "" without.

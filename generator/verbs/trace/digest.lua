@@ -59,7 +59,7 @@ return {
         .. "the traces)" },
     { name = "part", value = "I/N",
       help = "of N processes that share the traces this is number I, from 0: 3/8" },
-    { name = "verify", help = "compare the contents of traces that have a digest, not only size and time" },
+    { name = "verify", help = "compare the contents of traces that have a digest, not only size and times" },
     { name = "fresh", help = "make everything again, existing digests too" },
   }),
   example = example_of("trace digest {SWEEP} --out digests\n"

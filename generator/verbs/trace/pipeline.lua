@@ -7,6 +7,7 @@ local pack = require "codec.pack"
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.gemm_command"
 local job = require "trace.runs.job"
+local per_trace = require "trace.runs.per_trace"
 local pipeline_overview = require "trace.pipeline.pipeline_overview"
 local progress = require "system.progress"
 local report_overview = require "trace.reports.report_overview"
@@ -130,6 +131,7 @@ end
 -- answers[entry] and found, for tables of GEMMs.
 local function read_traces(pipeline, configurations)
   local traces, merges, by_configuration = {}, {}, {}
+  per_trace.note_changed(sequences.join(sequences.field(configurations, "files")))
   for i, configuration in ipairs(configurations) do
     by_configuration[configuration] = {}
     for k, entry in ipairs(configuration.files) do

@@ -152,6 +152,38 @@ function TestPipeline.test_changed_parts_are_made_again()
   luaunit.assertTrue(file.exists(out .. "/top1_gemm_kernels_time_variance.csv"))
 end
 
+function TestPipeline.test_other_kernels_of_the_user_change_the_results()
+  local kernels = lib.work .. "/kernels.lua"
+  local function rows_with(text, ...)
+    assert(file.write(kernels, ('return { { pattern = %q } }\n'):format(text)))
+    lib.ends_with(0, run("--csv", "--collectives", kernels))
+    return #rows_of "512/28"
+  end
+  lib.ends_with(0, run("--csv"))
+  luaunit.assertEquals(#rows_of "512/28", 12)
+  luaunit.assertEquals(rows_with "nvjet", 24)
+  luaunit.assertEquals(rows_with "no_kernel", 12)
+end
+
+function TestPipeline.test_a_trace_that_is_changed_in_place_is_read_again()
+  run("--csv")
+  local path = lib.path("sweep", 512, 28, 1)
+  local text, kept = assert(file.read(path)), lib.work .. "/kept"
+  os.execute(("touch -r '%s' '%s'"):format(path, kept))
+  -- In place, with the same size and time of its contents; then replaced by such a file.
+  for _, command in ipairs { "cat '%s' > '%s'", "mv '%s' '%s'" } do
+    local _, before = run("--csv")
+    luaunit.assertEquals((made(before)), 0)
+    text = text:gsub('("dur": ?)(%d)(%d)%.0', function(name, a, b) return name .. b .. a .. ".0" end)
+    assert(file.write(lib.work .. "/new", text))
+    os.execute(("touch -r '%s' '%s/new'"):format(kept, lib.work))
+    os.execute(command:format(lib.work .. "/new", path))
+    os.execute(("touch -r '%s' '%s'"):format(kept, path))
+    local _, after = run("--csv")
+    luaunit.assertTrue(made(after) > 0, command)
+  end
+end
+
 function TestPipeline.test_a_failure_does_not_end_the_others()
   local broken = lib.path("sweep", 512, 28, 0)
   local whole = assert(file.read(broken))

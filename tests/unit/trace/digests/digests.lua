@@ -16,9 +16,14 @@ function TestDigests.setUp()
   digests.plant()
 end
 
-local function garbage_instead_of_traces()
+-- Replaces the contents of the traces, as if the digests in `folder` (a sweep's) were of these.
+local function garbage_instead_of_traces(folder)
   for _, threads in ipairs { 256, 512 } do
-    for rank = 0, 1 do digests.overwrite(lib.path("sweep", threads, 28, rank), "{ no JSON") end
+    for rank = 0, 1 do
+      local path = lib.path("sweep", threads, 28, rank)
+      assert(file.write(path, "{ no JSON"))
+      digests.renew(folder .. path:sub(#sweep + 1) .. ".digest")
+    end
   end
 end
 
@@ -30,7 +35,7 @@ function TestDigests.test_results_are_the_same_bytes()
   luaunit.assertEquals(digests.results(out), wanted)
   -- Beside the traces: these are not read again, or they would be errors.
   luaunit.assertEquals({ digests.make(0, sweep) }, { 4, 0, "" })
-  garbage_instead_of_traces()
+  garbage_instead_of_traces(sweep)
   luaunit.assertEquals(digests.results(sweep), wanted)
 end
 
@@ -106,8 +111,8 @@ end
 
 function TestDigests.test_digests_are_made_once()
   digests.make(0, sweep, "--out", out)
+  garbage_instead_of_traces(out) -- would fail if it was read
   local before = digests.tree(out)
-  garbage_instead_of_traces() -- would fail if it was read
   luaunit.assertEquals({ digests.make(0, sweep, "--out", out) }, { 0, 4, "" })
   luaunit.assertEquals(digests.tree(out), before)
   -- The contents are compared only on request.
@@ -126,12 +131,20 @@ function TestDigests.test_a_changed_trace_is_digested_again()
   digests.trace(1, 9):write(changed)
   local wanted = digests.results(sweep) -- not of the old digest beside the trace
   luaunit.assertEquals(wanted.stderr, "")
-  digests.one_line(0, "trace.json has changed since; gentables trace digest makes it again", "trace", "gemm",
-    out, "--out", lib.work .. "/x")
+  for _, words in ipairs { { "gemm" }, { "pipeline", "--without", "reports,merge,plots", "--csv" } } do
+    for _ = 1, 2 do -- also for results that are kept
+      digests.one_line(0, "trace.json has changed since; gentables trace digest makes it again", "trace",
+        words[1], out, "--out", lib.work .. "/x", table.unpack(words, 2))
+    end
+  end
   luaunit.assertEquals({ digests.make(0, sweep, "--out", out) }, { 1, 3, "" })
   luaunit.assertEquals(digests.results(out), wanted)
-  -- A change that leaves size and time is found in the contents.
-  digests.overwrite(changed, assert(file.read(changed)):gsub('("dur": ?)30%.', "%131."))
+  -- A change that leaves inode, size and the time of the contents.
+  digests.overwrite(changed, (assert(file.read(changed)):gsub('("dur": ?)30%.', "%131.")))
+  luaunit.assertEquals({ digests.make(0, sweep, "--out", out) }, { 1, 3, "" })
+  -- One that leaves all times would be found in the contents.
+  digests.overwrite(changed, (assert(file.read(changed)):gsub('("dur": ?)31%.', "%132.")))
+  digests.renew(out .. changed:match("/512thread/.*$") .. ".digest")
   luaunit.assertEquals({ digests.make(0, sweep, "--out", out) }, { 0, 4, "" })
   luaunit.assertEquals({ digests.make(0, sweep, "--out", out, "--verify") }, { 1, 3, "" })
 end

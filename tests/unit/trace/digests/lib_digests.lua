@@ -2,6 +2,7 @@
 local file = require "core.file"
 local lib = require "unit.trace.lib"
 local luaunit = require "luaunit"
+local trace_digest = require "trace.runs.trace_digest"
 
 local digests = {}
 
@@ -76,7 +77,7 @@ function digests.results(input, ...)
   return found
 end
 
--- Changes bytes of a file in place, so that its identity stays the same.
+-- Writes a file in place, so that inode and time stay the same.
 function digests.overwrite(path, text)
   local reference = lib.work .. "/reference"
   os.execute(("touch -r '%s' '%s'"):format(path, reference))
@@ -84,6 +85,14 @@ function digests.overwrite(path, text)
   assert(opened:write(text))
   assert(opened:close())
   os.execute(("touch -r '%s' '%s'"):format(reference, path))
+end
+
+-- Gives the digest at `path` the identity of its trace as it is now.
+function digests.renew(path)
+  local digest, values = assert(trace_digest.open(path)), {}
+  local header = digest.header
+  for field in pairs(header.parts) do values[field] = digest:get { field = field } end
+  trace_digest.write(path, header.source, assert(trace_digest.identity(header.source)), header.contents, values)
 end
 
 -- Expects one line on stderr with this part, and this exit code.
