@@ -28,8 +28,8 @@ function stamps.of(paths, ...)
   local parts = { gentables.version, ... }
   for _, path in ipairs(paths) do
     local found = system.identity(path) or {}
-    parts[#parts + 1] = ("%s %s %s %s %s"):format(path:match("[^/]*$"), found.inode, found.size, found.changed,
-      found.status_changed)
+    parts[#parts + 1] = ("%s %s %s %s %s"):format(path:match("[^/]*$"), found.inode, found.size,
+      found.changed, found.status_changed)
   end
   return system.hash(table.concat(parts, "\0"))
 end

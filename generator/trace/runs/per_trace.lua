@@ -47,7 +47,16 @@ local function find_digests(files)
   return digests, results
 end
 
--- Prints the line of map on digests that are older than their traces, for commands that open sources themselves.
+-- The result of fn for a digest; nil, after a note, if it is damaged, and the trace is there to be read.
+local function from_digest(fn, digest, entry)
+  local result = attempt(fn, trace_source.of(digest), entry)
+  local note = not result.ok and trace_source.why_trace(digest, entry)
+  if not note then return result end
+  fail.note(note)
+end
+
+-- Prints the line of map on digests that are older than their traces; for commands that open sources
+-- themselves.
 function per_trace.note_changed(files) find_digests(files) end
 
 -- Fills `results` for the entries without one, each in a child.
@@ -78,7 +87,7 @@ function per_trace.map(files, fn, options)
     digests, results = find_digests(files)
   end
   for i, entry in ipairs(files) do
-    if digests[entry] then results[i] = attempt(fn, trace_source.of(digests[entry]), entry) end
+    if digests[entry] then results[i] = from_digest(fn, digests[entry], entry) end
     if results[i] and options.progress then options.progress:step() end
   end
   read_traces(files, results, fn, options)

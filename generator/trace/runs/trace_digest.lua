@@ -64,8 +64,8 @@ end
 -- Writes the digest of the trace `source` (an absolute path), whole or not at all. values: { [field] = the
 -- part }. Raises if that fails.
 function trace_digest.write(path, source, identity, contents, values)
-  local header = { source = source, identity = identity, contents = contents, kernels = trace_digest.kernels(),
-    selection = opening.selected(), bytes = 0, parts = {} }
+  local header = { source = source, identity = identity, contents = contents,
+    kernels = trace_digest.kernels(), selection = opening.selected(), bytes = 0, parts = {} }
   local texts = {}
   for field, value in pairs(values) do
     local text = pack.pack(value)
@@ -122,14 +122,16 @@ function trace_digest.open(path)
   return setmetatable({ path = path, header = header, at = at }, trace_digest)
 end
 
--- The value of a part { field }. Raises if it is damaged.
+-- The value of a part { field }. Raises if it is damaged; self.damage is then the message.
 function trace_digest:get(part)
   local place = self.header.parts[part.field] or fail.input("%s: has no %s; %s", self.path, part.field, AGAIN)
   local opened <close>, message = io.open(self.path, "rb")
   if not opened then fail.input("%s", message) end
   opened:seek("set", self.at + place.at)
-  return next_value(opened, place.bytes, place.hash)
-    or fail.input("%s: is damaged in %s; %s --verify", self.path, part.field, AGAIN)
+  local value = next_value(opened, place.bytes, place.hash)
+  if value ~= nil then return value end
+  self.damage = ("%s: is damaged in %s; %s --verify"):format(self.path, part.field, AGAIN)
+  fail.input("%s", self.damage)
 end
 
 -- Whether all parts are undamaged.

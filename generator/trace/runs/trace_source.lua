@@ -32,11 +32,20 @@ function trace_source.of(one)
   return setmetatable(one.trace and { rank = one } or { digest = one }, trace_source)
 end
 
+-- Why the trace is read, after a part of its digest was; nil: it is not needed, or not given.
+function trace_source.why_trace(digest, entry)
+  return digest.damage and not entry.is_digest and digest.damage .. "; the trace is read" or nil
+end
+
 -- Opens the source of a trace; raises if it cannot be read. options: those of rank.open. With `needs_trace`
--- it is not a digest.
+-- it is not a digest. Also returns the note on a damaged digest in place of which the trace is read, or nil.
 function trace_source.open(entry, options, needs_trace)
-  local digest = not needs_trace and trace_source.digest_of(entry)
-  return trace_source.of(digest or fail.unless(rank.open(entry.path, options)))
+  local digest, note = not needs_trace and trace_source.digest_of(entry), nil
+  if digest and not entry.is_digest and not digest:is_whole() then
+    note = trace_source.why_trace(digest, entry)
+    digest = nil
+  end
+  return trace_source.of(digest or fail.unless(rank.open(entry.path, options))), note
 end
 
 function trace_source:get(part)

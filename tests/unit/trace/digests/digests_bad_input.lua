@@ -48,6 +48,30 @@ function TestBadDigests.test_digests_that_cannot_be_read()
   luaunit.assertEquals(select(2, lib.ends_with(0, lib.run(collectives(run)))), "")
 end
 
+function TestBadDigests.test_a_damaged_digest_beside_its_trace()
+  local traces, x = lib.work .. "/traces", lib.work .. "/x"
+  for rank = 0, 1 do digests.trace(rank, rank):write(("%s/rank_%d.json"):format(traces, rank)) end
+  local function results(run_one)
+    os.execute(("rm -rf '%s'"):format(x))
+    run_one("trace", "collectives", traces, "--out", x, "--csv")
+    run_one("trace", "timestamps", traces, "--out", x, "--all")
+    run_one("trace", "report", "-b", traces, "-f", "rank", "-o", x .. "/report.xlsx", "--csv")
+    run_one("trace", "pipeline", traces, "--out", x, "--without", "reports,merge,plots", "--csv")
+    os.execute(("rm -r '%s/tracelens_analysis/.gentables'"):format(x))
+    return digests.tree(x)
+  end
+  local wanted = results(function(...) lib.ends_with(0, lib.run(...)) end)
+  digests.make(0, traces)
+  local beside = traces .. "/rank_1.json.digest"
+  local whole = assert(file.read(beside))
+  assert(file.write(beside, (whole:gsub("ncclDevKernel", "ncclDevKernal"):gsub("nvjet", "nvjat"))))
+  luaunit.assertEquals(results(function(...)
+    local errors = lib.reports(0, beside .. ": is damaged in ", lib.run(...))
+    luaunit.assertStrContains(errors, "; the trace is read")
+    luaunit.assertEquals(select(2, errors:gsub("\n", "")), 1, errors)
+  end), wanted)
+end
+
 function TestBadDigests.test_a_broken_trace_costs_itself_only()
   local broken = run .. "/rank1/trace.json"
   assert(file.write(broken, assert(file.read(broken)):sub(1, 900)))

@@ -92,7 +92,8 @@ function digests.renew(path)
   local digest, values = assert(trace_digest.open(path)), {}
   local header = digest.header
   for field in pairs(header.parts) do values[field] = digest:get { field = field } end
-  trace_digest.write(path, header.source, assert(trace_digest.identity(header.source)), header.contents, values)
+  local identity = assert(trace_digest.identity(header.source))
+  trace_digest.write(path, header.source, identity, header.contents, values)
 end
 
 -- Expects one line on stderr with this part, and this exit code.
