@@ -64,8 +64,9 @@ local function remove(pipeline, base)
 end
 
 -- Writes the report of a trace. Returns rows about incomplete parts.
-local function write_report(pipeline, one, base)
-  local list, notes = rank_report.sheets(one, pipeline.report_options)
+local function write_report(pipeline, one, entry, base)
+  local options = sequences.merged(pipeline.report_options, { rank = entry.rank })
+  local list, notes = rank_report.sheets(one, options)
   save(pipeline, list, base)
   return notes
 end
@@ -79,7 +80,7 @@ function tasks.trace(pipeline, entry)
     stamp = stamps.of({ entry.is_digest and entry.digest or entry.path }, pipeline.options_text),
     run = function()
       local source, note = trace_source.open(entry, { workers = pipeline.threads_each }, with_report)
-      local notes = with_report and write_report(pipeline, source.rank, base) or {}
+      local notes = with_report and write_report(pipeline, source.rank, entry, base) or {}
       return pack.pack { info = source:info(), collectives = rank_sheets.of(source),
         variance = variance.of(source, { top_k = pipeline.top_k }),
         warning = note or rank_report.warning(entry.path, notes) }

@@ -35,7 +35,7 @@ end
 local function collectives_of_rank(rank, options)
   if options.collectives == false then return {} end
   local rank_sheets = require "trace.collectives.rank_sheets"
-  return { rank_sheets.summary_long(rank.trace, rank.trace:info().rank or 0) }
+  return { rank_sheets.summary_long(rank.trace, options.rank or rank.trace:info().rank or 0) }
 end
 
 list.of_rank = {

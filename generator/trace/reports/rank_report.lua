@@ -5,7 +5,8 @@
 --   rank_report.write(made, { folder = "out/x_csvs", xlsx = "out/x.xlsx" })
 --
 -- options: include_unlinked, micro_idle (µs), short_limit (µs), bins, top_short, kernel_summary and
--- collectives (false: without), by_kernel_count, stacks (of a trace that was opened with frames).
+-- collectives (false: without), by_kernel_count, stacks (of a trace that was opened with frames), rank (that
+-- of the trace's path; nil: that in the trace).
 local list = require "trace.reports.list"
 local sheets = require "pages.sheets"
 

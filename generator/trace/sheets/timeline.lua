@@ -11,7 +11,7 @@ local rows = {
   { "total_time", "total" }, { "total_comm_time", "communication" }, { "total_memcpy_time", "copies" },
 }
 
--- The view of the rank's exposed communication. `rank`: nil if the trace has no number of a rank.
+-- The view of the rank's exposed communication. `rank`: nil if it is unknown.
 local function view_of(rank)
   return { name = "exposed_communication", sql = ([[
 SELECT %s AS rank, exposed."time ms" AS exposed_ms, exposed.percent AS percent_of_total,
@@ -23,9 +23,9 @@ end
 local UNTRACED = "untraced_time (between traced steps; not in total_time)"
 local UNSELECTED = "unselected_time (between selected steps; not in total_time)"
 
-local function sheet_of(times, splits_idle, info)
+local function sheet_of(times, splits_idle, info, rank)
   local sheet = { name = "gpu_timeline", columns = { "type", "time ms", "percent" }, rows = {},
-    views = { view_of(info.rank) } }
+    views = { view_of(rank) } }
   for _, row in ipairs(rows) do
     if splits_idle or not row.only_with_limit then
       local time = times[row[2]]
@@ -55,10 +55,12 @@ local function add_gaps(notes, analysis, times)
 end
 
 return {
-  -- options: include_unlinked, micro_idle (µs, or nil: idle time is not split).
+  -- options: include_unlinked, micro_idle (µs, or nil: idle time is not split), rank (nil: that in
+  -- the trace).
   make = function(rank, options, notes)
     local times = rank:times(options)
     add_gaps(notes, rank.analysis, times)
-    return { sheet_of(times, options.micro_idle ~= nil, rank.trace:info()) }
+    local info = rank.trace:info()
+    return { sheet_of(times, options.micro_idle ~= nil, info, options.rank or info.rank) }
   end,
 }

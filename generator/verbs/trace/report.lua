@@ -79,9 +79,10 @@ end
 
 -- Writes the report of one trace; returns, packed, the number of its sheets, its notes as text or nil, its
 -- rank and world size.
-local function report(path, base, args, options, threads)
+local function report(entry, args, options, threads)
+  local path, base = entry.path, args.out .. "/" .. entry.base
   local one = fail.unless(rank.open(path, { workers = threads, frames = options.stacks }))
-  local list, notes = rank_report.sheets(one, options)
+  local list, notes = rank_report.sheets(one, sequences.merged(options, { rank = entry.rank }))
   fail.unless(require("core.file").make_folder(base:match("^(.*)/[^/]*$")))
   rank_report.write(list, sheets.paths(base, args))
   local info = sequences.pick(one.trace:info(), { "rank", "world_size" })
@@ -121,14 +122,13 @@ end
 -- Reads a single trace in this process, with all threads; several traces each in its own process.
 local function report_all(entries, args, options)
   if #entries == 1 then
-    local entry = entries[1]
-    return { { ok = true, value = report(entry.path, args.out .. "/" .. entry.base, args, options) } }
+    return { { ok = true, value = report(entries[1], args, options) } }
   end
   local jobs = args.jobs or workers.jobs()
   local threads = math.max(1, workers.jobs() // math.min(jobs, #entries))
   local bar = progress.new(#entries)
   local results = workers.map(entries, function(entry)
-    return report(entry.path, args.out .. "/" .. entry.base, args, options, threads)
+    return report(entry, args, options, threads)
   end, { jobs = jobs, progress = bar, title = "reports" })
   bar:clear()
   return results

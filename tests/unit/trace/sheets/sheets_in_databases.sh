@@ -102,6 +102,18 @@ answers "(0, 'allreduce', '0', 1, 40.0, 40.0)
 (1, 'allreduce', '0', 1, 30.0, 30.0)" "$WORK"/collectives/256thread/collective_reports/*.sqlite \
     'SELECT * FROM collective_time'
 
+# A trace without the number of its rank has that of its name, also in a pipeline.
+mkdir "$WORK/named"
+sed 's/"distributedInfo": {[^}]*}, //' "$run/torch_profiler/rank0/trace_rank_0.json" \
+    >"$WORK/named/x_rank5.json"
+trace report "$WORK/named/x_rank5.json" --out "$WORK/named/report"
+trace pipeline "$WORK/named" --without merge,plots,collectives,variance --out "$WORK/named/out"
+for base in report/x_rank5 out/tracelens_analysis/individual_reports/perf_rank5; do
+    base=$WORK/named/$base
+    answers '(5, 30.0, 40.0)' "$base.sqlite" "$exposed"
+    answers '(5,)' "$base.sqlite" 'SELECT rank FROM nccl_summary_long'
+done
+
 # Units, and numbers as numbers.
 unit="SELECT unit FROM column_list WHERE sheet = 'kernel_summary' AND \"column\" ="
 answers "('us',)" "$one" "$unit 'Kernel duration (µs)_sum'"
