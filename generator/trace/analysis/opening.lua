@@ -19,8 +19,9 @@ function opening.select(wanted) selection = wanted end
 -- The selection as a text, equal for equal ones; "": whole traces.
 function opening.selected()
   if not selection then return "" end
+  local annotations = ordering.sorted_keys(sequences.set(selection.annotations or {}))
   return ("steps %s of %s"):format(table.concat(ordering.sorted_keys(selection.steps or {}), " "),
-    table.concat(selection.annotations or {}, "\0"))
+    table.concat(annotations, "\0"))
 end
 
 -- The selection in words for a reader; nil: whole traces.

@@ -2,6 +2,7 @@
 -- sheets, and their paths.
 local rank_sheets = require "trace.collectives.rank_sheets"
 local run_folder = require "trace.runs.run_folder"
+local sequences = require "base.sequences"
 
 local configuration_report = {}
 
@@ -33,6 +34,11 @@ function configuration_report.sheets(configuration, answers, gpus_per_node)
     end
   end
   return rank_sheets.make(ranks, notes, gpus_per_node)
+end
+
+-- Whether at least one trace of a configuration could be read; answers: as of sheets.
+function configuration_report.is_read(configuration, answers)
+  return sequences.any(configuration.files, function(entry) return answers[entry] end)
 end
 
 -- The data from each trace (trace/runs/trace_source.lua).

@@ -120,7 +120,7 @@ function tasks.collectives(pipeline, configuration, answers, traces)
       if #list > 0 then save(pipeline, list, base) else remove(pipeline, base) end
       local summary = sequences.named(list, configuration_report.SUMMARY)
       for i, note in ipairs(notes) do notes[i] = ("%s: %s"):format(configuration.folder, note) end
-      if #list == 0 then
+      if #list == 0 and configuration_report.is_read(configuration, answers) then
         notes[#notes + 1] = configuration.folder .. ": no collectives, so no report of them"
       end
       return pack.pack { notes = notes, summary = summary, count = #list }

@@ -64,13 +64,8 @@ end
 -- Selects the parts of all traces that are read from now on, by these options. Returns them as a text.
 function job.select_steps(args)
   local steps = run_folder.numbers(args.steps, "steps")
-  if not (steps or args.annotation) then
-    opening.select(nil)
-    return ""
-  end
-  opening.select { steps = steps, annotations = args.annotation }
-  return ("steps %s of %s"):format(table.concat(args.steps or {}, " "),
-    table.concat(args.annotation or {}, "\0"))
+  opening.select((steps or args.annotation) and { steps = steps, annotations = args.annotation } or nil)
+  return opening.selected()
 end
 
 -- The selected parts of all traces, in words for a reader; nil: whole traces.

@@ -17,7 +17,7 @@ function command.run(args)
     if #list > 0 then
       work:save(list, configuration_report.base(args.out, configuration))
       made[#made + 1] = { configuration = configuration, sheets = list }
-    else
+    elseif configuration_report.is_read(configuration, answers) then
       work:fail(("%s: no collective: %s"):format(configuration.folder, communication.NONE), 1)
     end
   end

@@ -3,6 +3,7 @@
 local digest_making = require "trace.digests.digest_making"
 local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
+local file = require "core.file"
 local job = require "trace.runs.job"
 local progress = require "system.progress"
 local sequences = require "base.sequences"
@@ -30,12 +31,19 @@ local function entries_of(work)
   return traces
 end
 
+-- Makes the folder of --out; raises if there cannot be one.
+local function make_folder(out)
+  local made, message = file.make_folder(out)
+  if not made then fail.input("%s; give another --out", message) end
+end
+
 local function run(args)
   args.csv = true -- writes no sheets
   local part = part_of(args.part)
   local work = job.new(args)
   local out = args.out and (args.out:gsub("(.)/+$", "%1"))
   local entries = entries_of(work)
+  if out then make_folder(out) end
   work.bar = progress.new(0)
   local made, kept = digest_making.make(entries, { out = out, part = part, verify = args.verify,
     fresh = args.fresh, jobs = work.jobs, progress = work.bar,

@@ -63,6 +63,18 @@ function TestDigests.test_the_selection_of_steps_is_part_of_a_digest()
     lib.run("trace", "gemm", out, "--out", lib.work .. "/x"))
 end
 
+function TestDigests.test_a_selection_in_another_order_is_the_same()
+  digests.plant { first_step = 3, last_step = 4 }
+  digests.make(0, sweep, "--out", out, "--steps", "3,4")
+  local function pipeline(...)
+    local said = lib.ends_with(0, lib.run("trace", "pipeline", out, "--out", lib.work .. "/x", "--without",
+      "reports,merge,plots", "--csv", "--steps", ...))
+    return tonumber(said:match("(%d+) made"))
+  end
+  luaunit.assertTrue(pipeline "3-4" > 0)
+  luaunit.assertEquals(pipeline("4", "3"), 0)
+end
+
 function TestDigests.test_notes_are_the_same()
   for rank = 0, 2 do -- rank 1 is one of 4, and rank 3 is missing
     digests.trace(rank, 0, { world_size = rank == 1 and 8 or 4 })

@@ -115,6 +115,21 @@ function TestBadDigests.test_traces_of_different_steps()
   end
 end
 
+function TestBadDigests.test_no_digest_that_can_be_read()
+  digests.make(0, run, "--out", out)
+  for rank = 0, 1 do assert(file.write(("%s/rank%d/trace.json.digest"):format(out, rank), "")) end
+  local errors = lib.reports(2, "is not a digest of gentables trace digest", lib.run(collectives()))
+  luaunit.assertStrContains(errors, "nothing is written")
+  luaunit.assertNil(errors:find("no collective", 1, true), errors)
+end
+
+function TestBadDigests.test_a_folder_that_cannot_be_made()
+  local place = lib.work .. "/file"
+  assert(file.write(place, ""))
+  digests.one_line(2, place .. ": ", "trace", "digest", run, "--out", place)
+  digests.one_line(2, "; give another --out", "trace", "digest", run, "--out", place .. "/below")
+end
+
 function TestBadDigests.test_folders_of_other_traces()
   digests.trace(0, 5):write(lib.work .. "/other/rank0/trace.json")
   digests.one_line(2, ("have the same digest, %s/rank0/trace.json.digest; give one run at a time"):format(

@@ -12,6 +12,7 @@ for rank = 0, 9 do
 end
 END
 "$GENTABLES" lua make.lua || die "no traces"
+cp traces/rank0/trace.json traces/run_merged.json # of trace merge
 mkdir bin
 ln -s "$GENTABLES" bin/gentables
 # Four tasks, each with the variables of Slurm.
