@@ -189,10 +189,8 @@ static int lua_system_identity(lua_State *lua) {
         const char *name;
         lua_Integer value;
     } fields[] = {
-        {"device", (lua_Integer)status.st_dev},
-        {"inode", (lua_Integer)status.st_ino},
-        {"size", (lua_Integer)status.st_size},
-        {"changed", nanoseconds(status.st_mtim)},
+        {"device", (lua_Integer)status.st_dev},          {"inode", (lua_Integer)status.st_ino},
+        {"size", (lua_Integer)status.st_size},           {"changed", nanoseconds(status.st_mtim)},
         {"status_changed", nanoseconds(status.st_ctim)},
     };
     lua_createtable(lua, 0, sizeof fields / sizeof *fields);

@@ -61,8 +61,10 @@ local function paths_of(args)
   fail.input("no trace is given; give a sweep, a configuration's folder or traces")
 end
 
--- Selects the parts of all traces that are read from now on, by these options. Returns them as a text.
-function job.select_steps(args)
+-- Selects the kernels that communicate and the parts of all traces that are read from now on, by these
+-- options. Returns the parts as a text.
+function job.select(args)
+  collective.add_kernels(args.collectives)
   local steps = run_folder.numbers(args.steps, "steps")
   opening.select((steps or args.annotation) and { steps = steps, annotations = args.annotation } or nil)
   return opening.selected()
@@ -74,8 +76,7 @@ job.selected = opening.words
 -- args (of the command line) -> the job. Raises if there is nothing to read.
 function job.new(args)
   sheets.choose(args)
-  collective.add_kernels(args.collectives)
-  local selection = job.select_steps(args)
+  local selection = job.select(args)
   local found = run_folder.select(run_folder.find(paths_of(args), { trace_name = args.trace_name }), {
     threads = run_folder.numbers(args.threads, "threads"),
     channels = run_folder.numbers(args.channels, "channels"),

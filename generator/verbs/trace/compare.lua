@@ -172,7 +172,7 @@ return {
     .. "{TRACES}/rank1/trace_step19.json --label rank0 --label rank1 --out comparison"),
   run = function(args)
     take_pair(args)
-    job.select_steps(args)
+    job.select(args)
     local found = sequences.map(args, sources.find)
     local kind = kind_of(found)
     if #found == 1 and kind == "report" then

@@ -3,7 +3,6 @@
 -- trace/reports/rank_report.lua. With -b one report for each folder of traces, over its ranks:
 -- trace/reports/workbooks.lua. A page over all traces of the command is what a person opens first.
 local against = require "trace.compare.against"
-local collective = require "profile.collective"
 local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local job = require "trace.runs.job"
@@ -210,8 +209,7 @@ local function run_batch(args)
   end
   choose_page(args)
   sheets.choose(args)
-  collective.add_kernels(args.collectives)
-  job.select_steps(args)
+  job.select(args)
   return require("trace.reports.workbooks").run { base = args.base, pattern = args.pattern,
     extension = args.extension, page = args.page and args.csv,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,

@@ -154,7 +154,7 @@ end
 
 function TestPipeline.test_other_kernels_of_the_user_change_the_results()
   local kernels = lib.work .. "/kernels.lua"
-  local function rows_with(text, ...)
+  local function rows_with(text)
     assert(file.write(kernels, ('return { { pattern = %q } }\n'):format(text)))
     lib.ends_with(0, run("--csv", "--collectives", kernels))
     return #rows_of "512/28"
