@@ -157,8 +157,8 @@ local function fused_answer(size, most, one_shot)
   return size <= one_shot and ONE_SHOT or TWO_SHOT
 end
 
--- The limits of one number of ranks. `tables`: { fusion, tp_table }, of which the first one decides; nil: they
--- have no fused kernel.
+-- The limits of one number of ranks. `tables`: { fusion, tp_table }, of which the first one decides; nil:
+-- they have no fused kernel.
 local function fused_of(source, tp, tables)
   local first = tables[1].tp_table
   local points = reader_limits.points(first, fused_way)
