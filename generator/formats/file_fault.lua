@@ -21,26 +21,28 @@ local function first_difference(old, new)
   return low + 1
 end
 
--- The first mark that differs: its place in `old`, or nil for none; a message about it.
+-- The first mark that differs: its line, and a message about it; nil for none. A mark that `old` lacks belongs
+-- where `new` has it.
 local function wrong_mark(marks, old, new)
   old, new = old:sub(1, HEAD_BYTES), new:sub(1, HEAD_BYTES)
   for _, mark in ipairs(marks) do
-    local at, value = old:match("()" .. mark.pattern)
-    local required = select(2, new:match("()" .. mark.pattern))
+    local at, value = old:match(mark.pattern)
+    local new_at, required = new:match(mark.pattern)
     if required and value ~= required then
-      return at, ("%s %s; %s is required"):format(mark.name, value or "is missing", required)
+      local line = at and line_at(old, at) or line_at(new, new_at)
+      return line, ("%s %s; %s is required"):format(mark.name, value or "is missing", required)
     end
   end
 end
 
 -- "PATH:LINE: what is wrong" of the text `old` of a file of which the rows give `new`. `marks`: { name,
--- pattern with one capture }... (nil: none).
+-- pattern with two captures, where the value is and the value }... (nil: none).
 function file_fault.of(path, old, new, marks)
   if #old < #new and new:sub(1, #old) == old then
     return ("%s:%d: ends here; it is half-written"):format(path, line_at(old, #old))
   end
-  local at, words = wrong_mark(marks or {}, old, new)
-  if words then return ("%s:%d: %s"):format(path, line_at(old, at or 1), words) end
+  local line, words = wrong_mark(marks or {}, old, new)
+  if words then return ("%s:%d: %s"):format(path, line, words) end
   return ("%s:%d: differs from what the rows give; it was edited, or is of other rows"):format(path,
     line_at(old, first_difference(old, new)))
 end

@@ -216,17 +216,17 @@ local lacks_mpich = lacks_rows(is_mpich, "no row measured under MPICH; build the
   "(-DMPI_C_COMPILER=mpicc.mpich) and name MPICH_RECURSIVE_DOUBLING and others in the spec")
 
 local AUTOTUNER_MARKS = {
-  { name = "version", pattern = '"gentables": {[^\n]*"version": (%d+)' },
-  { name = "lib_version", pattern = '"lib_version": "([^"\n]*)"' },
-  { name = "device_name", pattern = '"device_name": "([^"\n]*)"' },
-  { name = "device_capability", pattern = '"device_capability": (%[[^%]\n]*%])' },
+  { name = "version", pattern = '"gentables": {[^\n]*"version": ()(%d+)' },
+  { name = "lib_version", pattern = '"lib_version": "()([^"\n]*)"' },
+  { name = "device_name", pattern = '"device_name": "()([^"\n]*)"' },
+  { name = "device_capability", pattern = '"device_capability": ()(%[[^%]\n]*%])' },
 }
 
 -- The marks of a Python module of our own.
 local MODULE_MARKS = {
-  { name = "FORMAT", pattern = '\nFORMAT = "([^"\n]*)"' },
-  { name = "VERSION", pattern = "\nVERSION = (%d+)" },
-  { name = "CAPABILITY", pattern = '\nCAPABILITY = "([^"\n]*)"' },
+  { name = "FORMAT", pattern = '\nFORMAT = "()([^"\n]*)"' },
+  { name = "VERSION", pattern = "\nVERSION = ()(%d+)" },
+  { name = "CAPABILITY", pattern = '\nCAPABILITY = "()([^"\n]*)"' },
 }
 
 -- A row of a file for a framework of GPUs, from a module of frameworks/.

@@ -25,9 +25,15 @@ arguments="--data-dir $data --arch sm90 --tables $data --formats flashinfer"
 {
     succeeds check $arguments
     check_reports 'flashinfer_oneshot.py:20: ends here; it is half-written' '21,$d' "$module" $arguments
-    check_reports 'flashinfer_oneshot.py:[0-9]+: VERSION 9; 1 is required' 's/^VERSION = 1/VERSION = 9/' \
-        "$module" $arguments
-    check_reports 'flashinfer_oneshot.py:[0-9]+: differs from what the rows give' \
+    check_reports "flashinfer_oneshot.py:$(line_of '^VERSION = ' "$module"): VERSION 9; 1 is required" \
+        's/^VERSION = 1/VERSION = 9/' "$module" $arguments
+    capability=$(line_of '^CAPABILITY = ' "$module")
+    check_reports "flashinfer_oneshot.py:$capability: CAPABILITY 10.0; 9.0 is required" \
+        's/^CAPABILITY = .*/CAPABILITY = "10.0"/' "$module" $arguments
+    check_reports "flashinfer_oneshot.py:$capability: CAPABILITY is missing; 9.0 is required" \
+        '/^CAPABILITY/d' "$module" $arguments
+    line=$(line_of '^        16: ' "$module")
+    check_reports "flashinfer_oneshot.py:$line: differs from what the rows give" \
         's/^        16: /        12: /' "$module" $arguments
 }
 

@@ -28,6 +28,9 @@ noticed() {
     cp "$WORK/unedited" "$edited"
 }
 
+# line_of EXPRESSION FILE: prints the number of the first line with it.
+line_of() { grep -n -- "$1" "$2" | head -n 1 | cut -d: -f1; }
+
 # check_reports PATTERN EXPRESSION FILE ARGUMENT...: after this edit by sed, `check` with these arguments
 # prints a line with this extended expression.
 check_reports() {

@@ -27,9 +27,14 @@ arguments="--data-dir $data --arch sm90 --tables $data --formats sglang"
 {
     succeeds check $arguments
     check_reports 'sglang_allreduce.py:20: ends here; it is half-written' '21,$d' "$module" $arguments
-    check_reports 'sglang_allreduce.py:[0-9]+: VERSION 9; 1 is required' 's/^VERSION = 1/VERSION = 9/' \
+    check_reports "sglang_allreduce.py:$(line_of '^VERSION = ' "$module"): VERSION 9; 1 is required" \
+        's/^VERSION = 1/VERSION = 9/' "$module" $arguments
+    capability=$(line_of '^CAPABILITY = ' "$module")
+    check_reports "sglang_allreduce.py:$capability: CAPABILITY 10.0; 9.0 is required" \
+        's/^CAPABILITY = .*/CAPABILITY = "10.0"/' "$module" $arguments
+    check_reports "sglang_allreduce.py:$capability: CAPABILITY is missing; 9.0 is required" '/^CAPABILITY/d' \
         "$module" $arguments
-    line=$(grep -n '^    8: ' "$module" | head -n 1 | cut -d: -f1)
+    line=$(line_of '^    8: ' "$module")
     check_reports "sglang_allreduce.py:$line: differs from what the rows give" "${line}s/8: /8: 1/" \
         "$module" $arguments
 }

@@ -25,11 +25,14 @@ arguments="--data-dir $data --arch sm90 --tables $data --formats trtllm-autotune
 {
     succeeds check $arguments
     check_reports 'trtllm_autotuner_tp4.json:40: ends here; it is half-written' '41,$d' "$cache" $arguments
-    check_reports 'trtllm_autotuner_tp4.json:[0-9]+: device_name NVIDIA B200; NVIDIA H200 is required' \
+    line=$(line_of '"device_name"' "$cache")
+    check_reports "trtllm_autotuner_tp4.json:$line: device_name NVIDIA B200; NVIDIA H200 is required" \
         's/NVIDIA H200/NVIDIA B200/' "$cache" $arguments
-    check_reports 'trtllm_autotuner_tp4.json:[0-9]+: device_capability \[10, 0\]; \[9, 0\] is required' \
+    line=$(line_of '"device_capability"' "$cache")
+    check_reports "trtllm_autotuner_tp4.json:$line: device_capability \[10, 0\]; \[9, 0\] is required" \
         's/\[9, 0\]/[10, 0]/' "$cache" $arguments
-    check_reports 'trtllm_autotuner_tp4.json:[0-9]+: lib_version 1.0.0; after pull .* is required' \
+    line=$(line_of '"lib_version"' "$cache")
+    check_reports "trtllm_autotuner_tp4.json:$line: lib_version 1.0.0; after pull .* is required" \
         's/("lib_version": ")[^"]*/\11.0.0/' "$cache" $arguments
     check_reports 'trtllm_autotuner_tp4.json:20: differs from what the rows give; it was edited' \
         '20s/"tactic": "[0-9]"/"tactic": "3"/' "$cache" $arguments

@@ -28,11 +28,14 @@ arguments="--data-dir $data --arch sm90 --tables $data --formats vllm"
 {
     succeeds check $arguments
     check_reports 'vllm_allreduce.py:25: ends here; it is half-written' '26,$d' "$module" $arguments
-    check_reports 'vllm_allreduce.py:[0-9]+: VERSION 9; 1 is required' 's/^VERSION = 1/VERSION = 9/' \
-        "$module" $arguments
-    check_reports 'vllm_allreduce.py:[0-9]+: CAPABILITY 10.0; 9.0 is required' \
+    check_reports "vllm_allreduce.py:$(line_of '^VERSION = ' "$module"): VERSION 9; 1 is required" \
+        's/^VERSION = 1/VERSION = 9/' "$module" $arguments
+    capability=$(line_of '^CAPABILITY = ' "$module")
+    check_reports "vllm_allreduce.py:$capability: CAPABILITY 10.0; 9.0 is required" \
         's/^CAPABILITY = .*/CAPABILITY = "10.0"/' "$module" $arguments
-    line=$(grep -n '^        6: ' "$module" | head -n 1 | cut -d: -f1)
+    check_reports "vllm_allreduce.py:$capability: CAPABILITY is missing; 9.0 is required" '/^CAPABILITY/d' \
+        "$module" $arguments
+    line=$(line_of '^        6: ' "$module")
     check_reports "vllm_allreduce.py:$line: differs from what the rows give" "${line}s/6: /6: 1/" \
         "$module" $arguments
 }
