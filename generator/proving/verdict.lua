@@ -2,7 +2,8 @@
 --
 -- verdict.check_read(of, run) raises if a rank did not read the file. verdict.of(of, run) sets `asked` and
 -- `obeyed` of each cell, and returns { obeyed, not_obeyed, own }: numbers of cells; `own` counts those that
--- the file leaves to the library. verdict.print(of, run, counts) prints them.
+-- the file leaves to the library. verdict.print(of, run, counts) prints them. verdict.is_proof(of, counts):
+-- whether the file is obeyed, and in one cell at least if it has rules.
 local fail = require "base.fail"
 local ompi = require "formats.ompi"
 local quantities = require "base.quantities"
@@ -77,6 +78,11 @@ function verdict.of(of, run)
   return counts
 end
 
+-- Whether the file has rules that decide about none of the cells.
+local function decides_nothing(of, counts) return of.rules and counts.obeyed + counts.not_obeyed == 0 end
+
+function verdict.is_proof(of, counts) return counts.not_obeyed == 0 and not decides_nothing(of, counts) end
+
 -- Whether an algorithm was seen in any call.
 local function sees_algorithms(run)
   return sequences.any(run.cells, function(cell)
@@ -143,6 +149,11 @@ function verdict.print(of, run, counts)
     return print("MPICH does not export its algorithms, so it is not shown which of them ran.")
   end
   note_limits(of, run)
+  if not of.rules then
+    return print("The file names no rules, so it is only shown that it is read.")
+  elseif decides_nothing(of, counts) then
+    return print("nothing is proven: the file decides none of these cells, and leaves them to Open MPI")
+  end
   print(("obeyed in %d of %s; the file leaves %d more to Open MPI's own decision"):format(counts.obeyed,
     quantities.counted(counts.obeyed + counts.not_obeyed, "cell"), counts.own))
 end

@@ -42,7 +42,7 @@ local function prove(args, of, command)
   else
     verdict.print(of, run, counts)
   end
-  return counts.not_obeyed > 0 and 1 or 0
+  return verdict.is_proof(of, counts) and 0 or 1
 end
 
 local function time(args, of, command)
@@ -64,8 +64,8 @@ end
 
 return {
   summary = "Runs a program with a file for its MPI library, and prints which algorithm ran at each\n"
-    .. "communicator size and message size, beside the one that the file asks for. Exit code 1: not obeyed;\n"
-    .. "2: not read. With --time, runs the program with the file and without it by turns, and prints the\n"
+    .. "communicator size and message size, beside the one that the file asks for. Exit code 1: not obeyed,\n"
+    .. "or its rules decide none of these cells; 2: not read. With --time, runs the program with the file and without it by turns, and prints the\n"
     .. "ratio of the times with its interval; exit code 1: slower with the file.",
   positional = { name = "FILE -- COMMAND...", min = 2, max = math.huge, command = true,
     help = FILES .. ", and a command such as mpirun -n 2 PROGRAM, whose output is not shown" },

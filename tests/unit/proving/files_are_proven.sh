@@ -14,8 +14,17 @@ proves 0 "$rules" 4 256 65536
 row 4 256 basic_linear basic_linear obeyed
 row 4 65536 ring ring obeyed
 has '^ *2 +65536 +2 +ring +ring +obeyed$' "$stdout" # both halves
-proves 0 "$rules" 3 256
+# Nothing is proven if the file decides none of the cells; parameters without rules can only be read.
+proves 1 "$rules" 3 256 4096
 row 3 256 - '[a-z_]+' ''
+has '^nothing is proven: the file decides none of these cells' "$stdout"
+if grep -q obeyed "$stdout"; then die "obeyed in no cell"; fi
+proves 1 "$rules" 2 4096
+has '^nothing is proven: ' "$stdout"
+echo 'btl_vader_eager_limit = 12345' >"$WORK/no_rules.conf"
+proves 0 "$WORK/no_rules.conf" 2 256
+has 'no_rules.conf: read by 2 ranks' "$stdout"
+has '^The file names no rules' "$stdout"
 # An algorithm may have another one do its work: the ring needs an element for each rank.
 sed 's/^0 1 0 0 .*/0 4 0 0/' "$rules" >"$WORK/small_ring.conf"
 proves 0 "$WORK/small_ring.conf" 2 4
