@@ -19,6 +19,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -44,9 +45,54 @@ _Static_assert(sizeof(word) == 8, "arguments are passed on as words of 64 bits")
 
 #define WATCHED __attribute__((visibility("default")))
 
+// ---- the functions of MPI -----------------------------------------------------------------------
+
+// One library of the process, by its number in the order in which they were loaded.
+struct loaded {
+    size_t number;
+    char path[PATH_MAX]; // "": the program
+};
+
+static int copy_path(struct dl_phdr_info *info, size_t size, void *data) {
+    struct loaded *library = data;
+    (void)size;
+    if (library->number-- > 0) return 0;
+    size_t length = strlen(info->dlpi_name);
+    if (length < sizeof library->path) memcpy(library->path, info->dlpi_name, length + 1);
+    return 1;
+}
+
+// Whether there is a library with this number; *path is then "" for one that cannot be opened by its name.
+static bool path_of_library(size_t number, char path[PATH_MAX]) {
+    struct loaded library = {.number = number};
+    bool is_loaded = dl_iterate_phdr(copy_path, &library) != 0;
+    memcpy(path, library.path, PATH_MAX);
+    return is_loaded;
+}
+
+static bool is_own_path(const char *path) {
+    Dl_info own;
+    return dladdr((void *)&is_own_path, &own) != 0 && strcmp(own.dli_fname, path) == 0;
+}
+
+// A symbol of a library that was loaded with RTLD_LOCAL, as libmpi under a module of Python; or NULL. The
+// library stays loaded. It is opened outside of dl_iterate_phdr, which has a lock of its own.
+static void *find_in_local(const char *name) {
+    char path[PATH_MAX];
+    for (size_t i = 0; path_of_library(i, path); i++) {
+        if (path[0] == '\0' || is_own_path(path)) continue;
+        void *library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+        void *address = library == NULL ? NULL : dlsym(library, name);
+        if (address != NULL) return address;
+        if (library != NULL) dlclose(library);
+    }
+    return NULL;
+}
+
 // The next definition of a function after this library's, or NULL. Kept in *found.
 static void *next(void **found, const char *name) {
     if (*found == NULL) *found = dlsym(RTLD_NEXT, name);
+    if (*found == NULL) *found = find_in_local(name);
     return *found;
 }
 
@@ -263,10 +309,11 @@ static int library_version(char version[VERSION_SIZE]) {
     return status;
 }
 
-// MPI_COMM_WORLD of Open MPI or MPICH.
+// MPI_COMM_WORLD of Open MPI or MPICH. The first definition counts: a program may have a copy of the variable.
 static word world(void) {
     enum { MPICH_COMM_WORLD = 0x44000000 };
     void *of_open_mpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
+    if (of_open_mpi == NULL) of_open_mpi = find_in_local("ompi_mpi_comm_world");
     return of_open_mpi != NULL ? (word)of_open_mpi : MPICH_COMM_WORLD;
 }
 

@@ -31,6 +31,25 @@ proves 0 "$WORK/small_ring.conf" 2 4
 row 2 4 ring 'ring as recursive_doubling' obeyed
 [ ! -s "$stderr" ] || die "notes about a run without fault"
 
+# A program that loads a library, which is linked with libmpi, and hides its symbols, as Python does.
+cat >"$WORK/loads.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+    int (*run)(int, char **) = NULL;
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (library != NULL) *(void **)&run = dlsym(library, "run");
+    return run == NULL ? (fputs(dlerror(), stderr), 3) : run(argc, argv);
+}
+END
+mpicc -shared -fPIC -Dmain=run "$SOURCE/tests/unit/proving/allreduces.c" -o "$WORK/allreduces.so"
+cc -DLIBRARY="\"$WORK/allreduces.so\"" "$WORK/loads.c" -o "$WORK/loads" -ldl
+# shellcheck disable=SC2086
+ends_with 0 "$GENTABLES" prove "$rules" -- $run 2 "$WORK/loads" 256 65536
+has "^$rules: read by 2 ranks of Open MPI 4[.]" "$stdout"
+row 2 256 basic_linear basic_linear obeyed
+row 2 65536 ring ring obeyed
+
 # A wrong choice: the file that the ranks read is another one than the file that was read here.
 cp "$rules" "$WORK/changing.conf"
 cat >"$WORK/changes" <<END
