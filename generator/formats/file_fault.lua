@@ -21,8 +21,8 @@ local function first_difference(old, new)
   return low + 1
 end
 
--- The first mark that differs: its line, and a message about it; nil for none. A mark that `old` lacks belongs
--- where `new` has it.
+-- The first mark that differs: its line, and a message about it; nil for none. A mark that `old` lacks
+-- belongs where `new` has it.
 local function wrong_mark(marks, old, new)
   old, new = old:sub(1, HEAD_BYTES), new:sub(1, HEAD_BYTES)
   for _, mark in ipairs(marks) do

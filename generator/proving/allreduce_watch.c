@@ -309,7 +309,8 @@ static int library_version(char version[VERSION_SIZE]) {
     return status;
 }
 
-// MPI_COMM_WORLD of Open MPI or MPICH. The first definition counts: a program may have a copy of the variable.
+// MPI_COMM_WORLD of Open MPI or MPICH. The first definition counts: a program may have a copy of the
+// variable.
 static word world(void) {
     enum { MPICH_COMM_WORLD = 0x44000000 };
     void *of_open_mpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");

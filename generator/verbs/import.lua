@@ -7,6 +7,7 @@ local help = require "reference.help"
 local regroup = require "rows.regroup"
 local lists = require "lists.lists"
 local provenance = require "rows.provenance"
+local rows = require "core.rows"
 local readers = require "reading.list"
 local sequences = require "base.sequences"
 local source = require "reading.source"
@@ -154,6 +155,22 @@ local function read_records(args, reader, options)
   return regroup.records(records), facts, no_time, devices
 end
 
+-- The strategies of the rows in a file, as { NAME = true... }; none if it is missing or cannot be read.
+local function strategies_in(path)
+  local old = file.exists(path) and rows.read { path }
+  return old and old:strategies() or {}
+end
+
+-- Notes the strategies that a file had, and has no longer: its rows were replaced as a whole.
+local function note_lost(path, had)
+  local has = next(had) and strategies_in(path)
+  local lost = sequences.filter(sorted_keys(had), function(name) return not has[name] end)
+  if #lost > 0 then
+    fail.note("%s: its rows of %s are replaced; import into another folder, and gentables merge, keep both",
+      path, table.concat(lost, ", "))
+  end
+end
+
 local function import_rows(args, reader, options)
   local groups, facts, no_time, devices
   if reader.file == "benchmark_csv" then
@@ -165,7 +182,9 @@ local function import_rows(args, reader, options)
   regroup.make_folder(args.out)
   local _ <close> = regroup.lock(args.out)
   for i, of_size in ipairs(groups) do
+    local had = strategies_in(paths[i])
     regroup.write(paths[i], of_size, record_of(of_size, arch, facts, no_time, devices))
+    note_lost(paths[i], had)
   end
 end
 

@@ -79,7 +79,20 @@ for version in 5 7; do
 done
 imports "$inputs/osu_7.txt" "$rows" --tp 4 --strategy MPI_RING
 has_lines "$rows" '4,float32,8,,,MPI_RING,NONE,allreduce,1.3000,,,,,,,,,eager,,unknown,,'
+one_line 'rows.csv: its rows of MPI are replaced; import into another folder, and gentables merge'
+imports "$inputs/osu_7.txt" "$rows" --tp 4 --strategy MPI_RING
+[ ! -s "$stderr" ] || die "a note about rows of the same strategy"
 
+# A folder for each algorithm, and merge, keep all of them.
+for algorithm in SRA_KNOMIAL RING; do
+    imports "$inputs/osu_7.txt" "$WORK/$algorithm" --tp 4 --arch host-ucc --strategy "UCC_$algorithm"
+    [ ! -s "$stderr" ] || die "a note about a new file"
+done
+succeeds merge "$WORK/SRA_KNOMIAL/benchmark.tp4.host-ucc.csv" "$WORK/RING/benchmark.tp4.host-ucc.csv" \
+    --out "$WORK/ucc"
+lines "$WORK/ucc/benchmark.tp4.host-ucc.csv" 5
+succeeds generate --data-dir "$WORK/ucc" --arch host-ucc --out "$WORK/ucc" --formats ucc
+has_lines "$WORK/ucc/ucc.conf" '[team_size=4 ppn=4 nnodes=1]'
 
 # Files without nodes take them from --nodes; NCCL's have them.
 imports "$inputs/osu_7.txt" "$rows" --tp 4 --nodes 2
@@ -94,6 +107,7 @@ for of in tp8 tp8.nodes2; do
 done
 
 # FlashInfer's benchmark, in Markdown and as printed.
+rm "$rows"
 imports "$inputs/flashinfer.md" "$rows"
 one_line 'flashinfer.md: left out, of operations without a strategy: 1'
 lines "$rows" 3
