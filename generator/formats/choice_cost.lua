@@ -11,6 +11,7 @@ local choices = require "core.choose"
 local fail = require "base.fail"
 local judge = require "formats.judge"
 local model = require "formats.model"
+local provenance = require "rows.provenance"
 
 local choice_cost = {}
 
@@ -34,7 +35,7 @@ local function place_of(block, fusion, hidden_size, num_tokens)
 end
 
 -- Calls each(hidden size, tokens) for the cells of a fusion with two different choices, and adds the numbers
--- of cells to both sums. The tables have the same blocks.
+-- of cells to both sums. The tables have the same blocks (check_same_blocks).
 local function each_difference(free, restricted, index, fusion, block, both_sums, each)
   for h, hidden_size in ipairs(block.hidden_sizes) do
     local were, are = free:winners(index, fusion, h), restricted:winners(index, fusion, h)
@@ -48,6 +49,12 @@ local function each_difference(free, restricted, index, fusion, block, both_sums
   end
 end
 
+-- Raises if two tables have not the same blocks, fusions and shapes in the same order: cells are compared by
+-- their index.
+local function check_same_blocks(free, restricted)
+  assert(provenance.same(free:blocks(), restricted:blocks()), "choice_cost: tables of other cells")
+end
+
 -- The canonical table, chosen as if numerics were not stable.
 local function free_table(source)
   local options = model.options_of(source, "nearest")
@@ -57,6 +64,7 @@ end
 
 -- Compares two tables, which have the same blocks; `counts`: by index of a block, whether it counts.
 local function compare(source, free, restricted, lookup, counts)
+  check_same_blocks(free, restricted)
   local judged, out, total = judge(source, free, restricted, lookup), {}, new_sums()
   for index, block in ipairs(restricted:blocks()) do
     for f, fusion in ipairs(counts(index) and not block.sizes_only and block.fusions or {}) do

@@ -1,5 +1,6 @@
--- model.lua, render.lua and summary.lua: the model that a format gets for a folder of rows. Takes a folder to
--- write to.
+-- model.lua, render.lua, summary.lua and choice_cost.lua: the model that a format gets for a folder of
+-- rows. Takes a folder to write to.
+local choice_cost = require "formats.choice_cost"
 local failure = require "failure"
 local file = require "core.file"
 local formats = require "formats.list"
@@ -179,6 +180,24 @@ function tests.test_the_report_has_machine_uncertain_choices_and_missing_times()
   end
   luaunit.assertNotStrContains(report, "2020")
   luaunit.assertNotStrContains(report, root)
+end
+
+-- A format that cannot name MPI; and a table of other cells, which is not compared.
+function tests.test_costs_are_of_the_same_cells()
+  local cells = { record { strategy = "MPI", time_us = 2, low_us = 2, high_us = 2 }, record(),
+    record { num_tokens = 8 } }
+  local seen = view(folder("host", { [2] = cells }), "host", "thresholds")
+  seen.canonical = view(folder("host", { [2] = { record(), record { num_tokens = 8 } } }), "host",
+    "thresholds").canonical
+  local _, total = choice_cost.of_names(seen)
+  luaunit.assertEquals({ total.cells, total.other, total.cost }, { 2, 1, 0.5 })
+  for _, changes in ipairs { { hidden_size = 64 }, { num_tokens = 16 }, { dtype = "float32" },
+    { mode = "graph" }, { fusion = "RESIDUAL_RMS_NORM" } } do
+    local other = view(folder("host", { [2] = { record(), record { num_tokens = 8 }, record(changes) } }),
+      "host", "thresholds")
+    seen.canonical = other.canonical
+    luaunit.assertErrorMsgContains("tables of other cells", choice_cost.of_names, seen)
+  end
 end
 
 function tests.test_a_rounded_zero_has_no_sign()
