@@ -36,7 +36,7 @@ rooms.generator = {
   { name = "choose", purpose = "rows to tables: bins, selection, borders, interpolation, numerics",
     uses = { "base", "system", "lists", "estimate", "rows", "table", "predict" } },
   { name = "frameworks", purpose = "what files for GPU frameworks contain: limits, caches, traces, and gaps",
-    uses = { "base", "codec", "lists", "rows", "choose" } },
+    uses = { "base", "codec", "lists", "rows", "table", "choose" } },
   { name = "tuners", purpose = "what files for tuners of GPU libraries contain: RCCL, NCCLX",
     uses = { "base", "system" } },
   { name = "formats", purpose = "table to artifacts: the list, the model for templates, consumers",

@@ -34,7 +34,7 @@
 --   measured_only  why it has no predicted choices, as text
 --   shown     what was done to show that the reader obeys the file: { test = its name, what = text }; nil:
 --             people read it
---   marks     { name, pattern with one capture }...: what check reports first if it differs in a file
+--   marks     { name, pattern }...: what check reports first if it differs in a file; see file_fault.lua
 --   left_out  function(model) -> list of further parts that it leaves out, for the report (required
 --             with `view` of an arch, and called without a model)
 --   gaps      function(source) -> lines: what its reader cannot express, for the report
@@ -310,7 +310,7 @@ formats.list = {
     reader = "PyTorch's Inductor: aten_distributed_optimizations.profile_guided_estimations_profile_path",
     shown = { test = "frameworks_inductor_estimates_measured_times",
       what = "read by the rules of Inductor's estimates; every size asked, and sizes between and outside" },
-    marks = { { name = "version", pattern = '"gentables": {[^\n]*"version": (%d+)' } },
+    marks = { { name = "version", pattern = '"gentables": {[^\n]*"version": ()(%d+)' } },
     elsewhere = "PyTorch interpolates between measured sizes; other groups get its own formulas" }),
   of_framework("vllm", { name = "vllm", file = "vllm_allreduce.py",
     template = "tables/vllm_allreduce.py.tmpl",

@@ -70,9 +70,9 @@ function reader_limits.cheapest(points, states, regret)
   return chosen
 end
 
--- The range { first, last } of the sizes whose points have one of these states, which follow each other; nil:
--- none has. The border between two sizes is that of the tables; the last range ends with the largest measured
--- size.
+-- The range { first, last } of the sizes of points with one of these states, which follow each other; nil:
+-- no point has one. The border between two sizes is that of the tables; the last range ends with the largest
+-- measured size.
 function reader_limits.range_of(tp_table, points, chosen, ...)
   local wanted, first, last = sequences.set { ... }, nil, nil
   for p in ipairs(points) do

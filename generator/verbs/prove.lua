@@ -65,9 +65,9 @@ end
 return {
   summary = "Runs a program with a file for its MPI library, and prints which algorithm ran at each\n"
     .. "communicator size and message size, beside the one that the file asks for. Exit code 1: not obeyed,\n"
-    .. "or its rules decide none of the cells; 2: not read. With --time, runs the program with the file and\n"
-    .. "without it by turns, and prints the ratio of the times with its interval; exit code 1: slower with the\n"
-    .. "file.",
+    .. "or its rules decide none of the cells; 2: not read. With --time, runs the program with the file\n"
+    .. "and without it by turns, and prints the ratio of the times with its interval; exit code 1: slower\n"
+    .. "with the file.",
   positional = { name = "FILE -- COMMAND...", min = 2, max = math.huge, command = true,
     help = FILES .. ", and a command such as mpirun -n 2 PROGRAM, whose output is not shown" },
   options = {

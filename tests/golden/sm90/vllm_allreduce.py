@@ -8,9 +8,10 @@ As a plug-in, without a patch: put this file on the Python path, and give the pa
     [project.entry-points."vllm.general_plugins"]
     gentables = "vllm_allreduce:apply"
 
-vLLM calls apply() in every process before it starts. Without a plug-in one limit of fused sums can be given:
+vLLM calls apply() in every process before it starts. Limits of kernels that were not measured stay as vLLM has them.
+Without a plug-in one limit of fused sums can be given:
 
-    vllm serve MODEL --tensor-parallel-size 8 $(python3 vllm_allreduce.py 8)
+    vllm serve MODEL --tensor-parallel-size 2 $(python3 vllm_allreduce.py 2)
 
 NCCL_SYMM_MEM_ALL_REDUCE_CONFIG counts only with VLLM_USE_NCCL_SYMM_MEM=1. GAPS lists the sizes at which vLLM cannot
 be brought to do what is best: (ranks, fusion, first and last size in bytes, what is best, what vLLM does).
@@ -37,8 +38,6 @@ CUSTOM_ALL_REDUCE_MAX_SIZES = {
 # Bytes up to which torch's symmetric memory is used where the custom allreduce is not. vLLM turns both off without it.
 SYMM_MEM_ALL_REDUCE_MAX_SIZES = {
     CAPABILITY: {
-        2: 2,
-        4: 2,
     },
 }
 
