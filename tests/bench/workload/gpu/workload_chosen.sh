@@ -71,7 +71,7 @@ fails() { # SETTINGS PATTERN
 }
 fails gpus=1 '2 ranks and 1 GPU: each rank needs a GPU'
 fails gpus=0 'no GPU: the driver sees none'
-fails memory_mib=100 'out of memory'
+fails memory_mib=60 'out of memory'
 fails nccl_refuses "NCCL makes no communicator: the stand-in's error 5; no such thing"
 fails refuses 'cuBLASLt does not compute this'
 only cuda cublasLt
