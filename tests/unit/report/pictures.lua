@@ -364,22 +364,23 @@ local function lab(colour, eye)
   return { 116 * y - 16, 500 * (x - y), 200 * (y - z) }
 end
 
--- Strategies that one table can have: of one backend, on the host of one MPI library; ONESHOT and TWOSHOT are
--- in all. NCCL's channel counts look alike.
+-- Strategies that one table can have: of one backend, on the host of one MPI library, UCC's beside NCCL alone;
+-- ONESHOT and TWOSHOT are in all. NCCL's channel counts look alike.
 local function families()
-  local open_mpi, mpich, others, nccl = {}, {}, {}, {}
+  local open_mpi, mpich, ucc, others, nccl = {}, {}, {}, {}, {}
   for _, strategy in ipairs(lists.strategies) do
     local both = strategy.name == "ONESHOT" or strategy.name == "TWOSHOT"
     local of_mpich = strategy.mpich_algorithm ~= nil
     if (strategy.backend == "host" or both) and not of_mpich then open_mpi[#open_mpi + 1] = strategy end
     if of_mpich or both or strategy.name == "MPI" then mpich[#mpich + 1] = strategy end
+    if strategy.ucc_algorithm or both or strategy.name == "NCCL" then ucc[#ucc + 1] = strategy end
     if strategy.nccl then
       if not strategy.nccl.channels then nccl[#nccl + 1] = strategy end
-    elseif strategy.backend ~= "host" and not of_mpich or both then
+    elseif strategy.backend ~= "host" and not of_mpich and not strategy.ucc_algorithm or both then
       others[#others + 1] = strategy
     end
   end
-  return { open_mpi, mpich, others }, nccl
+  return { open_mpi, mpich, ucc, others }, nccl
 end
 
 local function share_an_op(one, other)
