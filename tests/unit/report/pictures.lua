@@ -364,8 +364,8 @@ local function lab(colour, eye)
   return { 116 * y - 16, 500 * (x - y), 200 * (y - z) }
 end
 
--- Strategies that one table can have: of one backend, on the host of one MPI library, UCC's beside NCCL alone;
--- ONESHOT and TWOSHOT are in all. NCCL's channel counts look alike.
+-- Strategies that one table can have: of one backend, on the host of one MPI library, UCC's beside NCCL
+-- alone; ONESHOT and TWOSHOT are in all. NCCL's channel counts look alike.
 local function families()
   local open_mpi, mpich, ucc, others, nccl = {}, {}, {}, {}, {}
   for _, strategy in ipairs(lists.strategies) do
