@@ -237,6 +237,41 @@ local function stable_winners(source, slice, allowed)
   return best and best.allowed or {}
 end
 
+local function key_of(slice)
+  return table.concat({ slice.world_size, slice.nodes, slice.dtype, slice.op, slice.mode, slice.fusion,
+    slice.splits or "", tostring(slice.sizes_only), tostring(slice.is_predicted) }, " ")
+end
+
+-- The strategies that have times in a slice: name -> true.
+local function strategies_in(source, slice)
+  local found = {}
+  local columns = slice.is_predicted and { count = 0 } or source.rows:slice(slice, { "strategy" })
+  for i = 1, columns.count do found[columns.strategy[i]] = true end
+  for _, time in ipairs((other_times_of(source, slice))) do
+    if is_of(slice, time) then found[time.strategy] = true end
+  end
+  return found
+end
+
+-- The points of a slice, the measured sizes and the segments; made once for a source and the same
+-- competitors, since several formats ask for them.
+local function made_of(source, slice, allowed)
+  source.by_bytes_made = source.by_bytes_made or {}
+  local made, key = source.by_bytes_made, key_of(slice)
+  made[key] = made[key] or { has = strategies_in(source, slice), by_names = {} }
+  local names = {}
+  for name in pairs(allowed) do names[#names + 1] = made[key].has[name] and name or nil end
+  local competitors = table.concat(ordering.sort(names), " ")
+  local found = made[key].by_names[competitors]
+  if not found then
+    local points, measured = points_of(source, slice, allowed, times_of(source, slice, allowed))
+    found = { points = points, measured = measured,
+      segments = measured.first and by_bytes.segments(points, source.regret) }
+    made[key].by_names[competitors] = found
+  end
+  return found
+end
+
 -- See the head of this file. may_win(row of lists.strategies): whether a strategy competes. TP sizes without
 -- such strategies are left out.
 function by_bytes.tp_tables(source, may_win, fusion, nodes)
@@ -244,11 +279,10 @@ function by_bytes.tp_tables(source, may_win, fusion, nodes)
   for _, slice in ipairs(find_slices(source, fusion or "NONE", nodes or 1)) do
     local allowed = winners_of(source, slice, may_win)
     if source.stable then allowed = stable_winners(source, slice, allowed) end
-    local points, measured = points_of(source, slice, allowed, times_of(source, slice, allowed))
-    if measured.first then
-      tp_tables[#tp_tables + 1] = { tp = slice.world_size, mode = slice.mode, points = points,
-        measured = measured, predicted = slice.is_predicted or nil,
-        segments = by_bytes.segments(points, source.regret) }
+    local made = made_of(source, slice, allowed)
+    if made.measured.first then
+      tp_tables[#tp_tables + 1] = { tp = slice.world_size, mode = slice.mode, points = made.points,
+        measured = made.measured, predicted = slice.is_predicted or nil, segments = made.segments }
     end
   end
   return tp_tables

@@ -234,6 +234,7 @@ local function of_framework(module, row)
   local function its(name)
     return function(...) return require("frameworks." .. module)[name](...) end
   end
+  row.name = row.name or module
   row.archs, row.why_not = function(arch) return arch.sm end, "its reader runs on GPUs with real links"
   row.view, row.lacks, row.gaps = row.view or its "view", its "lacks", its "gaps"
   row.left_out = function() return {} end
@@ -312,22 +313,22 @@ formats.list = {
       what = "read by the rules of Inductor's estimates; every size asked, and sizes between and outside" },
     marks = { { name = "version", pattern = '"gentables": {[^\n]*"version": ()(%d+)' } },
     elsewhere = "PyTorch interpolates between measured sizes; other groups get its own formulas" }),
-  of_framework("vllm", { name = "vllm", file = "vllm_allreduce.py",
+  of_framework("vllm", { file = "vllm_allreduce.py",
     template = "tables/vllm_allreduce.py.tmpl",
     reader = "vLLM: apply() as an entry point of vllm.general_plugins, or one limit by --compilation-config",
     shown = { test = "frameworks_vllm_obeys_its_limits",
       what = "loaded with stand-ins of vLLM's modules; every size and border asked by vLLM's rules" },
     marks = MODULE_MARKS,
-    elsewhere = "an unmeasured number of ranks keeps vLLM's own limits, also for NCCL's symmetric memory " ..
-      "where NCCL_SYMMETRIC was not measured; beyond the measured sizes NCCL" }),
-  of_framework("sglang", { name = "sglang", file = "sglang_allreduce.py",
+    elsewhere = "kernels and numbers of ranks that were not measured keep vLLM's own limits; beyond the " ..
+      "measured sizes NCCL" }),
+  of_framework("sglang", { file = "sglang_allreduce.py",
     template = "tables/sglang_allreduce.py.tmpl",
     reader = "SGLang's custom all-reduce, version 2: over(globals()) at the end of its module, or apply()",
     shown = { test = "frameworks_sglang_obeys_its_limits",
       what = "loaded with stand-ins of SGLang's modules; every size and border asked by SGLang's rules" },
     marks = MODULE_MARKS,
     elsewhere = "an unmeasured number of ranks keeps SGLang's own limits; beyond the measured sizes NCCL" }),
-  of_framework("flashinfer", { name = "flashinfer", file = "flashinfer_oneshot.py",
+  of_framework("flashinfer", { file = "flashinfer_oneshot.py",
     template = "tables/flashinfer_oneshot.py.tmpl",
     reader = "FlashInfer's allreduce_fusion: use_oneshot, or over(flashinfer.comm) for all calls",
     shown = { test = "frameworks_flashinfer_calls_have_the_choice",

@@ -3,7 +3,7 @@
 -- sglang.view(source) gives { capability = "9.0", major, minor, dtype, read_as, worlds }: worlds ascending {
 -- tp, graph, eager }, each { push = bytes up to which it pushes in one shot (0: never), pull = bytes up to
 -- which it pulls in two, multicast = { first, last } (nil: never), within which the switch adds, misses (of
--- reader_limits.misses), mode = that of its rows }.
+-- reader_limits.misses), mode = that of its rows, untimed = the ways without a time, which are off }.
 -- sglang.lacks(source), sglang.gaps(source): see formats/list.lua.
 --
 -- SGLang tries the push, multicast and the pull in this order, and then NCCL. It has two more ways, a pull in
@@ -21,12 +21,9 @@ local WAYS = { ONESHOT = PUSH, TWOSHOT = PULL, NVLS_TWOSHOT = MULTICAST, NCCL = 
   NCCL_SYMMETRIC = NCCL }
 local MODES = { "graph", "eager" }
 
-local function way_with_multicast(name) return WAYS[name] end
-
-local function way_without(name) return WAYS[name] ~= MULTICAST and WAYS[name] or nil end
-
 local function way_on(major, tp)
-  return lists.contains(facts.multicast[major] or {}, tp) and way_with_multicast or way_without
+  local has_multicast = lists.contains(facts.multicast[major] or {}, tp)
+  return function(name) return (WAYS[name] ~= MULTICAST or has_multicast) and WAYS[name] or nil end
 end
 
 -- Sizes above the workspace go to NCCL, whatever the limits.
@@ -77,12 +74,10 @@ end
 local function tables_in(source, mode, major)
   local axes = sequences.merged(source.axes, { mode = mode })
   local in_mode = setmetatable({ axes = axes }, { __index = source })
-  local tables, with_ways = {}, {} -- with_ways: of all ranks, by function
-  for _, tp in ipairs(facts.worlds[major] or {}) do
-    local way_of = way_on(major, tp)
-    local function may_win(strategy) return way_of(strategy.name) ~= nil end
-    with_ways[way_of] = with_ways[way_of] or by_bytes.tp_tables(in_mode, may_win)
-    tables[tp] = sequences.find(with_ways[way_of], function(of) return of.tp == tp end)
+  local tables = {}
+  local function ways(tp) return way_on(major, tp) end
+  for _, tp_table in ipairs(reader_limits.tables(in_mode, facts.worlds[major] or {}, ways)) do
+    tables[tp_table.tp] = tp_table
   end
   return tables
 end

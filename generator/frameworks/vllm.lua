@@ -33,29 +33,16 @@ local FUSED = { ONESHOT = ONE_SHOT, TWOSHOT = TWO_SHOT, NCCL = UNFUSED, NCCL_UNF
 
 local function sm_of(source) return math.tointeger(source.arch:match("^sm(%d+)$")) end
 
--- The ways of plain sums: number of ranks -> function, name of a strategy -> way. Ranks with the same ways
--- have the same function.
+-- The ways of plain sums: number of ranks -> function, name of a strategy -> way.
 local function plain_ways(source)
-  local function ways(has_switch)
+  return function(tp)
+    local has_switch = lists.contains(facts.multimem[sm_of(source)] or {}, tp)
     return function(name)
       local way = PLAIN[name] or name == "NVLS_TWOSHOT" and has_switch and SYMMETRIC or nil
       if way == SYMMETRIC and source.axes.dtype ~= facts.symmetric_dtype then return nil end
       return way
     end
   end
-  local with, without = ways(true), ways(false)
-  return function(tp) return lists.contains(facts.multimem[sm_of(source)] or {}, tp) and with or without end
-end
-
--- The table of each number of ranks, with the strategies of its ways.
-local function tables_of(source, worlds, way_on, fusion)
-  local with_ways = {} -- of all ranks, by function
-  return sequences.map(worlds, function(tp)
-    local way_of = way_on(tp)
-    local function may_win(strategy) return way_of(strategy.name) ~= nil end
-    with_ways[way_of] = with_ways[way_of] or by_bytes.tp_tables(source, may_win, fusion)
-    return sequences.find(with_ways[way_of], function(of) return of.tp == tp end)
-  end)
 end
 
 -- A table without NCCL's symmetric memory, which is off by default.
@@ -143,7 +130,7 @@ end
 
 local function worlds_of(source)
   local way_on = plain_ways(source)
-  return sequences.map(tables_of(source, facts.worlds, way_on), function(tp_table)
+  return sequences.map(reader_limits.tables(source, facts.worlds, way_on), function(tp_table)
     return world_of(source, tp_table, way_on(tp_table.tp))
   end)
 end
@@ -184,7 +171,7 @@ local function fused_ways() return fused_way end
 local function fused_worlds(source)
   local of_tp = {}
   for _, fusion in ipairs(lists.epilogues) do
-    for _, tp_table in ipairs(tables_of(source, facts.fused_worlds, fused_ways, fusion.name)) do
+    for _, tp_table in ipairs(reader_limits.tables(source, facts.fused_worlds, fused_ways, fusion.name)) do
       local tables = of_tp[tp_table.tp] or {}
       tables[#tables + 1], of_tp[tp_table.tp] = { fusion = fusion.name, tp_table = tp_table }, tables
     end
