@@ -253,11 +253,13 @@ local function strategies_in(source, slice)
   return found
 end
 
+local made_by_source = setmetatable({}, { __mode = "k" })
+
 -- The points of a slice, the measured sizes and the segments; made once for a source and the same
 -- competitors, since several formats ask for them.
 local function made_of(source, slice, allowed)
-  source.by_bytes_made = source.by_bytes_made or {}
-  local made, key = source.by_bytes_made, key_of(slice)
+  local made, key = made_by_source[source] or {}, key_of(slice)
+  made_by_source[source] = made
   made[key] = made[key] or { has = strategies_in(source, slice), by_names = {} }
   local names = {}
   for name in pairs(allowed) do names[#names + 1] = made[key].has[name] and name or nil end

@@ -32,6 +32,7 @@ if grep -rl "from loopback rows" "$WORK/out"; then die "a table without loopback
 succeeds generate --data-dir "$data" --arch sm90 --out "$WORK/out" --allow-loopback
 [ "$(chosen)" = ONESHOT ] || die "--allow-loopback changes nothing"
 for artifact in "$WORK"/out/*; do
+    case $artifact in */inductor_profile.json) continue ;; esac # it has times of dedicated NCCL alone
     grep -q "loopback" "$artifact" || die "$artifact does not mention its loopback rows"
 done
 

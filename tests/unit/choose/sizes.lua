@@ -68,12 +68,14 @@ function tests.test_derived_times_count_and_are_no_measured_sizes()
       hidden_size = 1024, num_tokens = tokens, strategy = strategy, time_us = time_us,
       placement = "dedicated" }
   end
-  source.derived = { derived(8, "ONESHOT", 7.9), derived(64, "ONESHOT", 64), derived(64, "TWOSHOT", 40) }
-  local tp_table = only_tp_table(source)
+  local function with(...) return setmetatable({ derived = { ... } }, { __index = source }) end
+  local first, second = derived(8, "ONESHOT", 7.9), derived(64, "ONESHOT", 64)
+  local third = derived(64, "TWOSHOT", 40)
+  local tp_table = only_tp_table(with(first, second, third))
   luaunit.assertEquals(words(tp_table), "ONESHOT to 46340, TWOSHOT")
   luaunit.assertEquals(tp_table.measured, { first = 2048, last = 16384 })
-  source.derived[1].fusion, source.derived[2].fusion = "RESIDUAL_RMS_NORM", "RESIDUAL_RMS_NORM"
-  luaunit.assertEquals(words(only_tp_table(source)), "ONESHOT to 5792, TWOSHOT")
+  first.fusion, second.fusion = "RESIDUAL_RMS_NORM", "RESIDUAL_RMS_NORM"
+  luaunit.assertEquals(words(only_tp_table(with(first, second, third))), "ONESHOT to 5792, TWOSHOT")
 end
 
 -- Derived times beside measured ones exclude no strategy; a table of only derived times is not made.
