@@ -2,7 +2,8 @@
 -- gentables with each mutant, and judges how it ends (trial.lua).
 --
 --   structure.lua                  a sample of each format, with a seed that never changes
---   structure.lua FORMAT           one format for GENTABLES_FUZZ_SECONDS (600), with a random seed or SEED
+--   structure.lua FORMAT           one format for its share of GENTABLES_FUZZ_SECONDS (600), with a random seed
+--                                  or SEED
 --   structure.lua FORMAT JOB       one job of it
 --
 -- FUZZ_FILE in the environment is the absolute path of a mutant that an earlier run kept; its folders have
@@ -167,7 +168,8 @@ end
 -- Runs mutants of all jobs of a format in turns, until the time is over.
 local function at_length(format, only_job)
   local seed = tonumber(os.getenv("SEED")) or tonumber(system.hash(tostring(process.now())):sub(1, 8), 16)
-  local ends_at = process.now() + tonumber(os.getenv("GENTABLES_FUZZ_SECONDS") or 600)
+  local seconds = tonumber(os.getenv("GENTABLES_FUZZ_SECONDS") or 600) / #formats
+  local ends_at = process.now() + seconds
   print(("SEED=%d"):format(seed))
   local states, failures, number = {}, 0, 0
   for _, row in ipairs(jobs_of(format)) do
