@@ -13,8 +13,8 @@
 --   aliases = { ... }    has these names, too, which the help does not show
 --   arguments = false    goes only with command lines without arguments (true: with some); a default of
 --                        gentables.lua does not apply to the others
---   with = "base"        goes only with this other option; without = { "base" } with none of these. A default of
---                        gentables.lua does not apply to other command lines
+--   with = "base"        goes only with this other option; without = { "base" }: with none of these. A default
+--                        of gentables.lua does not apply to other command lines
 --   trusted = true       starts a program or gives rights, so that gentables.lua must not set it
 --   type = "whole"       is a whole number, from `least` (default 1) to `most` (default 2147483647)
 --   type = "number"      is a finite number of at least `least`, or above `above`, and at most `most`
@@ -211,8 +211,8 @@ local function default_applies(option, args)
 end
 
 -- Reads `argv` (a list of texts) for the verb called `name`. `defaults`: words that set the options which
--- `argv` leaves out, or nil; they apply in the order of the verb's options. Wrong use raises an error with exit
--- code 2.
+-- `argv` leaves out, or nil; they apply in the order of the verb's options. Wrong use raises an error with
+-- exit code 2.
 function options.parse(verb, name, argv, defaults)
   local args, given = read_words(verb, name, argv), read_words(verb, name, defaults or {})
   for _, option in ipairs(verb.options or {}) do

@@ -38,7 +38,7 @@ has 'no format "jpg"' "$stderr"
 mkdir traces
 echo 'io.write(require "small_trace"(0))' >make.lua
 "$GENTABLES" lua make.lua >traces/rank0.json
-given '["trace report"] = { formats = "xlsx", out = "made", threads = { 256 }, against = "x", filter = "rank" }'
+given '["trace report"] = { formats = "xlsx", out = "made", threads = 256, against = "x", filter = "rank" }'
 succeeds trace report -b traces --csv
 [ -e traces/traces_rank_performance_report_csvs ] || die "no filter by default"
 if grep xlsx "$stdout"; then die "a format by default beside that of the command line"; fi
