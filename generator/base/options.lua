@@ -13,8 +13,8 @@
 --   aliases = { ... }    has these names, too, which the help does not show
 --   arguments = false    goes only with command lines without arguments (true: with some); a default of
 --                        gentables.lua does not apply to the others
---   with = "base"        goes only with this other option; without = { "base" }: with none of these. A default
---                        of gentables.lua does not apply to other command lines
+--   with = "base"        goes only with this other option; without = { "base" }: with none of these. A
+--                        default of gentables.lua does not apply to other command lines
 --   trusted = true       starts a program or gives rights, so that gentables.lua must not set it
 --   type = "whole"       is a whole number, from `least` (default 1) to `most` (default 2147483647)
 --   type = "number"      is a finite number of at least `least`, or above `above`, and at most `most`

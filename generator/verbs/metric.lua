@@ -94,8 +94,8 @@ end
 return {
   summary = "Prints one metric of serving runs, gate logs, kernel summaries or profiler files.",
   positional = { name = "NAME [INPUT...] | plot NAME [DIR [OUT]]", min = 0, max = math.huge,
-    help = "a metric of --list, with the same as --trace, or --csv1 and --csv2; plot: a picture of it over the"
-      .. " runs in DIR" },
+    help = "a metric of --list, with the same as --trace, or --csv1 and --csv2; plot: a picture of it over"
+      .. " the runs in DIR" },
   options = {
     { name = "metric", value = "NAME", help = "the same as NAME" },
     { name = "list", help = "list all metrics: unit, formula, source" },

@@ -69,8 +69,8 @@ local function arrivals(results, runs)
   return found
 end
 
--- Whether a rank is last so often that ranks which all are last equally often would hardly have one like it: a
--- probability of at most 5 % for any of them.
+-- Whether a rank is last more often than chance explains: if all ranks were last equally often, any of them
+-- would be last so often with a probability of at most 5 %.
 local function stands_out(last, ranks)
   if ranks < 2 then return true end
   return ranks * statistics.binomial_tail(tonumber(last.times_arrived_last), tonumber(last.collectives),
@@ -91,7 +91,8 @@ local function last_rank(results, runs)
       tonumber(waits.avg_wait_time_us))
   end
   if found.run.name then words = ("%s (%s)"):format(words, found.run.name) end
-  return { "Arrives last", is_one and "rank " .. last.rank or "no rank stands out", words, { found.sheet.path } }
+  return { "Arrives last", is_one and "rank " .. last.rank or "no rank stands out", words,
+    { found.sheet.path } }
 end
 
 local function most_time(results, runs)

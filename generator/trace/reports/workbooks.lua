@@ -282,8 +282,8 @@ local function other_endings(options)
       if name:find("%.json") and name:sub(-#extension - 1) == "." .. extension then count = count + 1 end
     end, 0)
     if count > 0 and extension ~= options.extension then
-      return ("; %s in .%s: give -e %s"):format(count == 1 and "1 file ends" or count .. " files end", extension,
-        extension)
+      local files = count == 1 and "1 file ends" or count .. " files end"
+      return ("; %s in .%s: give -e %s"):format(files, extension, extension)
     end
   end
   return ""
@@ -291,8 +291,8 @@ end
 
 local function nothing_found(options, nameless)
   if nameless > 0 then
-    fail.input("%s: none of %s has %q and a number in its name; give the text before the rank with -p, and -f;"
-      .. " or run gentables trace pipeline %s, which finds the ranks in the traces", options.base,
+    fail.input("%s: none of %s has %q and a number in its name; give the text before the rank with -p, and"
+      .. " -f; or run gentables trace pipeline %s, which finds the ranks in the traces", options.base,
       quantities.counted(nameless, "file"), options.pattern or "rank", options.base)
   end
   local filters = options.filters and table.concat(options.filters, " and ")

@@ -175,7 +175,8 @@ done
 
 # Invalid input: one line.
 rejects 'no file below ends in .json and has absent in its path' trace report -b "$base" -f absent
-rejects 'none of 7 files has "step-" and a number in its name; give the text' trace report -b "$base" -f step_8 -p step-
+rejects 'none of 7 files has "step-" and a number in its name; give the text' trace report \
+    -b "$base" -f step_8 -p step-
 rejects '2 files end in .gz: give -e gz' trace report -b "$WORK/packed"
 rejects 'none of 2 files has "rank" .*; or run gentables trace pipeline .*/packed, which' trace report \
     -b "$WORK/packed" -e gz
