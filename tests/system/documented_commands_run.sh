@@ -1,6 +1,7 @@
 #!/bin/sh
 # The indented lines of docs/commands.md as they are printed: each command ends with exit code 0, and the
-# lines below it are in its output. STAND_INS and STAND_INS_PROCESSES: libraries in place of those of GPUs, or none.
+# lines below it are in its output. STAND_INS and STAND_INS_PROCESSES: libraries in place of those of GPUs, or
+# none.
 # Needs: yaml xlsx
 . "$SOURCE/tests/lib.sh"
 needs gnuplot
@@ -73,7 +74,7 @@ for name in EPLBOFF EPLBON; do
     cat >"$tools/$name.csv" <<'END'
 Time,Total Time,Instances,Avg,Med,Min,Max,StdDev,Name
 60.00%,60.000 ms,100,600.000 μs,590.000 μs,500.000 μs,900.000 μs,50.000 μs,fused_moe_kernel
-40.00%,40.000 ms,100,400.000 μs,390.000 μs,300.000 μs,900.000 μs,40.000 μs,ncclDevKernel_AllReduce_Sum_bf16
+40.00%,40.000 ms,100,400.000 μs,390.000 μs,300.000 μs,900.000 μs,40.000 μs,ncclDevKernel_AllReduce
 END
 done
 
