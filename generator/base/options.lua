@@ -13,6 +13,8 @@
 --   aliases = { ... }    has these names, too, which the help does not show
 --   arguments = false    goes only with command lines without arguments (true: with some); a default of
 --                        gentables.lua does not apply to the others
+--   with = "base"        goes only with this other option; without = { "base" }: with none of these. A
+--                        default of gentables.lua does not apply to other command lines
 --   trusted = true       starts a program or gives rights, so that gentables.lua must not set it
 --   type = "whole"       is a whole number, from `least` (default 1) to `most` (default 2147483647)
 --   type = "number"      is a finite number of at least `least`, or above `above`, and at most `most`
@@ -198,18 +200,24 @@ local function read_words(verb, name, words)
   return line.args
 end
 
--- Whether a default of the option with this key of args goes with a command line.
-local function default_applies(verb, key, args)
-  local option = find_long(verb, (key:gsub("_", "-")))
-  return args[key] == nil and (option.arguments == nil or option.arguments == (#args > 0))
+local function key_of(name) return (name:gsub("-", "_")) end
+
+-- Whether a default of an option goes with a command line.
+local function default_applies(option, args)
+  if args[key_of(option.name)] ~= nil then return false end
+  if option.arguments ~= nil and option.arguments ~= (#args > 0) then return false end
+  if option.with and args[key_of(option.with)] == nil then return false end
+  return not sequences.any(option.without or {}, function(name) return args[key_of(name)] ~= nil end)
 end
 
 -- Reads `argv` (a list of texts) for the verb called `name`. `defaults`: words that set the options which
--- `argv` leaves out, or nil. Wrong use raises an error with exit code 2.
+-- `argv` leaves out, or nil; they apply in the order of the verb's options. Wrong use raises an error with
+-- exit code 2.
 function options.parse(verb, name, argv, defaults)
-  local args = read_words(verb, name, argv)
-  for key, value in pairs(read_words(verb, name, defaults or {})) do
-    if default_applies(verb, key, args) then args[key] = value end
+  local args, given = read_words(verb, name, argv), read_words(verb, name, defaults or {})
+  for _, option in ipairs(verb.options or {}) do
+    local key = key_of(option.name)
+    if given[key] ~= nil and default_applies(option, args) then args[key] = given[key] end
   end
   check(verb, name, args)
   return args

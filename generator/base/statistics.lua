@@ -44,6 +44,17 @@ function statistics.holm(list, alpha, tests)
   return significant
 end
 
+-- The probability of at least `least` successes in `trials` independent trials, each with the probability p
+-- (above 0, below 1).
+function statistics.binomial_tail(least, trials, p)
+  local log_term, tail = trials * math.log(1 - p), least <= 0 and 1.0 or 0.0
+  for k = 1, least > 0 and trials or 0 do
+    log_term = log_term + math.log((trials - k + 1) / k * (p / (1 - p)))
+    if k >= least then tail = tail + math.exp(log_term) end
+  end
+  return math.min(tail, 1.0)
+end
+
 -- The sum, as a float.
 function statistics.sum(values)
   local sum = 0.0

@@ -167,8 +167,10 @@ function render.formats(names, arch)
     if with and for_arch and not is_named(names, with) then table.insert(chosen, formats.find(with)) end
   end
   if #chosen == 0 then
-    fail.input("--formats: %q names no format of %s; valid formats: %s", names, arch,
-      table.concat(formats.names(arch_row), ", "))
+    local of_gpus = #skipped > 0 and arch:find "^host" and ("; rows of GPUs, such as sm90, have %s"):format(
+      table.concat(sequences.field(skipped, "name"), ", ")) or ""
+    fail.input("--formats: %q names no format of %s; valid formats: %s%s", names, arch,
+      table.concat(formats.names(arch_row), ", "), of_gpus)
   end
   for _, format in ipairs(names and skipped or {}) do
     fail.note("%s: not for %s; %s", format.file, arch, format.why_not or "it is of another scope")

@@ -6,7 +6,8 @@
 --   number    PyTorch's number of it, as Concrete Inputs have it; absent: not needed
 --   written   as Input types of a CPU op have it; also in other case, and without c10::; absent: performance
 --             models have no size for it
---   bytes     of an element
+--   bytes     of an element, as traces count them
+--   packed    numbers in such an element (default 1)
 --   precision of the units that compute it, in performance models; absent: unknown
 local lists = require "lists.lists"
 
@@ -25,7 +26,7 @@ local element_types = {
     bytes = 1, precision = "fp8" },
   { pytorch = "Float8_e8m0fnu", written = { "c10::Float8_e8m0fnu" }, bytes = 1, precision = "fp8" },
   { name = "float4_e2m1fn_x2", pytorch = "Float4_e2m1fn_x2", written = { "c10::Float4_e2m1fn_x2" },
-    bytes = 1 }, -- of a pair, which traces count as one element
+    bytes = 1, packed = 2 },
   { pytorch = "Byte", number = 0, written = { "unsigned char" }, bytes = 1,
     precision = "fp8" }, -- holds such codes
   { pytorch = "Char", number = 1, written = { "signed char" }, bytes = 1, precision = "int8" },

@@ -74,8 +74,23 @@ local function row_of_words(tp_table, block, y)
       rank_placement.words(tp_table.tp, tp_table.nodes), #block.num_tokens, #block.hidden_sizes) } }
 end
 
--- One line of panels: the fusions of a TP size.
-local function row_of(tp_table, block, y, columns)
+local function name_of(tp_table, block)
+  return ("%s%s%s"):format(rank_placement.words(tp_table.tp, tp_table.nodes),
+    block.total.oversubscribed > 0 and "*" or "", block.total.predicted > 0 and " (predicted)" or "")
+end
+
+-- The width of the longest title of a panel, in pixels.
+local function widest_title(tp_tables, blocks)
+  return math.max(0, table.unpack(sequences.join(tp_tables, function(tp_table)
+    local block = blocks[tp_table.block]
+    return sequences.map(block.by_fusion, function(fusion)
+      return math.ceil(#(name_of(tp_table, block) .. ", " .. fusion.name) * LETTER)
+    end)
+  end)))
+end
+
+-- One line of panels: the fusions of a TP size. title: the width of the longest one.
+local function row_of(tp_table, block, y, columns, title)
   if math.max(#block.num_tokens, #block.hidden_sizes) > MOST_VALUES then
     return row_of_words(tp_table, block, y)
   end
@@ -83,9 +98,8 @@ local function row_of(tp_table, block, y, columns)
   local width = math.min(LARGEST_CELL, room // #block.num_tokens)
   local height = HIGHEST_CELL
   local row = { panels = {}, y_ticks = {}, x_ticks = {} }
-  row.name = ("%s%s%s"):format(rank_placement.words(tp_table.tp, tp_table.nodes),
-    block.total.oversubscribed > 0 and "*" or "", block.total.predicted > 0 and " (predicted)" or "")
-  local step = math.max(NARROWEST_PANEL, #block.num_tokens * width) + LEFT + GAP
+  row.name = name_of(tp_table, block)
+  local step = LEFT + math.max(math.max(NARROWEST_PANEL, #block.num_tokens * width) + GAP, title + 4)
   for f, fusion in ipairs(block.by_fusion) do
     row.panels[f] = panel_of(block, fusion, EDGE + LEFT + (f - 1) * step, y + TITLE, width, height)
   end
@@ -144,8 +158,9 @@ function overview.model(view)
     return #blocks[tp_table.block].by_fusion
   end)))
   local picture, y, width = { rows = {} }, 40, 640
+  local title = widest_title(view.all_tables, blocks)
   for i, tp_table in ipairs(view.all_tables) do
-    local row = row_of(tp_table, blocks[tp_table.block], y, columns)
+    local row = row_of(tp_table, blocks[tp_table.block], y, columns, title)
     picture.rows[i] = row
     y, width = row.bottom + TICKS + 12, math.max(width, row.right)
   end

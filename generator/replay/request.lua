@@ -235,11 +235,10 @@ end
 
 local function is_empty(sizes) return sequences.any(sizes, function(extent) return extent == 0 end) end
 
--- Traces count pairs of 4 bits as one element: makes the numbers those of elements. false: the pairs are not
--- along K.
-local function spread_pairs(size, a, b)
+-- Traces count pairs of 4 bits as one element: makes the extents in memory those of numbers, as K is already.
+-- false: the pairs are not along K.
+local function spread_pairs(a, b)
   if a.transposed or not b.transposed then return false end
-  size.k = 2 * size.k
   for _, one in ipairs { a, b } do one.leading, one.batch = 2 * one.leading, 2 * one.batch end
   return true
 end
@@ -254,8 +253,7 @@ local function gemm(op, call, perf)
     return nil, "an empty product cannot be timed"
   end
   local a, b = matrix(call, op.a, "A", notes), matrix(call, op.b, "B", notes)
-  local is_paired = dtype == PAIRS
-  if is_paired and not spread_pairs(size, a, b) then return nil, "pairs of 4 bits are not along K" end
+  if dtype == PAIRS and not spread_pairs(a, b) then return nil, "pairs of 4 bits are not along K" end
   if op.has_activation then notes[#notes + 1] = "the activation is left out" end
   local alpha, beta = factors(op, call, notes)
   local addend = is_given(call, op.row) and "row" or addend_of(op, call, size, notes)
@@ -268,8 +266,7 @@ local function gemm(op, call, perf)
     if not scaled then return nil, reason end
     table.move(scaled, 1, #scaled, #fields + 1, fields)
   end
-  return { kind = "gemm", fields = fields, notes = list_of(notes),
-    flops = is_paired and 2 * perf.flops or nil }
+  return { kind = "gemm", fields = fields, notes = list_of(notes) }
 end
 
 -- ---- convolutions --------------------------------------------------------------------------------------

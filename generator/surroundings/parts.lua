@@ -9,6 +9,7 @@
 --             seconds. Programs of our own have to print their help; modules and libraries, to load
 --   debian, fedora  packages, as in cmake/dev.sh
 --   rebuild   whether gentables is built again after their installation
+--   made_with what shows that its package for builds is installed: a program in PATH, or a name of pkg-config
 --   required  whether measuring this machine and making its tables needs it
 --
 -- How to add a part: a row. tests/unit/surroundings/doctor_names_missing_parts.sh compares the packages with
@@ -61,7 +62,7 @@ end
 parts.list = {
   { name = "gentables-bench", purpose = "measuring CPU ranks: sweep, tune",
     find = { own = "gentables-bench" }, debian = "libopenmpi-dev", fedora = "openmpi-devel",
-    rebuild = true, required = true },
+    made_with = { program = "mpicc" }, rebuild = true, required = true },
   { name = "mpirun", purpose = "starting ranks: sweep, tune, workload", find = { program = "mpirun" },
     try = start_ranks, debian = "openmpi-bin", fedora = "openmpi", required = true },
   { name = "gentables-bench-cuda", purpose = "measuring GPUs; needs CUDA and NCCL from NVIDIA",
@@ -69,21 +70,26 @@ parts.list = {
   { name = "CUDA driver", purpose = "measuring GPUs; comes from NVIDIA",
     find = { library = "libcuda.so.1" } },
   { name = "hwloc", purpose = "the machine's model and topology in the provenance",
-    find = { module = "core.topology" }, debian = "libhwloc-dev", fedora = "hwloc-devel", rebuild = true },
+    find = { module = "core.topology" }, debian = "libhwloc-dev", fedora = "hwloc-devel",
+    made_with = { library = "hwloc" }, rebuild = true },
   { name = "gnuplot", purpose = "pictures: plot, metric plot, trace plots", find = { program = "gnuplot" },
     try = gnuplot.has_font, debian = "gnuplot-nox", fedora = "gnuplot" },
   { name = "libxlsxwriter", purpose = "workbooks: report --xlsx, trace", find = { module = "core.xlsx" },
-    debian = "libxlsxwriter-dev", fedora = "libxlsxwriter-devel", rebuild = true },
+    debian = "libxlsxwriter-dev", fedora = "libxlsxwriter-devel", made_with = { library = "xlsxwriter" },
+    rebuild = true },
   { name = "libyaml", purpose = "workload cards of metric; YAML files of workload",
-    find = { module = "core.yaml" }, debian = "libyaml-dev", fedora = "libyaml-devel", rebuild = true },
+    find = { module = "core.yaml" }, debian = "libyaml-dev", fedora = "libyaml-devel",
+    made_with = { library = "yaml-0.1" }, rebuild = true },
   { name = "SQLite", purpose = "history; nsys exports of metric; databases of trace",
-    find = { module = "core.sqlite" },
-    debian = "libsqlite3-dev", fedora = "sqlite-devel", rebuild = true },
+    find = { module = "core.sqlite" }, debian = "libsqlite3-dev", fedora = "sqlite-devel",
+    made_with = { library = "sqlite3" }, rebuild = true },
   { name = "OpenBLAS", purpose = "GEMMs on CPUs: workload, replay", find = { library = "libopenblas.so.0" },
     debian = "libopenblas0-pthread", fedora = "openblas-threads" },
-  { name = "gentables-replay", purpose = "replay", find = { own = "gentables-replay" } },
+  { name = "gentables-replay", purpose = "replay", find = { own = "gentables-replay" },
+    rebuild = true },
   { name = "gentables-workload", purpose = "workload", find = { own = "gentables-workload" },
-    debian = "libopenmpi-dev", fedora = "openmpi-devel", rebuild = true },
+    debian = "libopenmpi-dev", fedora = "openmpi-devel", made_with = { program = "mpicc" },
+    rebuild = true },
   { name = "C compiler", purpose = "regret of a header", find = { program = "cc" },
     try = compile, debian = "gcc,libc6-dev", fedora = "gcc" },
 }
@@ -125,12 +131,21 @@ function parts.state(part)
   return "broken", reason
 end
 
--- The command that installs the packages of these parts; nil if they have none, or without apt-get and dnf.
+-- Whether the package for builds of a missing part is installed: then only the part was not built.
+function parts.is_installed(part)
+  local with = part.made_with or {}
+  if with.program then return in_path(with.program) ~= nil end
+  if not with.library or not in_path("pkg-config") then return false end
+  return run { "pkg-config", "--exists", with.library } == true
+end
+
+-- The command that installs the packages of these parts, except of those with `is_installed`; nil if none is
+-- left, or without apt-get and dnf.
 function parts.install_command(missing)
   local tool = in_path("apt-get") and "apt-get" or in_path("dnf") and "dnf" or nil
   local words, seen = {}, {}
   for _, part in ipairs(missing) do
-    local packages = part[tool == "dnf" and "fedora" or "debian"] or ""
+    local packages = not part.is_installed and part[tool == "dnf" and "fedora" or "debian"] or ""
     for package in packages:gmatch("[^,]+") do
       if not seen[package] then words[#words + 1], seen[package] = package, true end
     end

@@ -51,16 +51,17 @@ end
 local function print_best(state)
   local ranked, count = winners(state.with)
   for i, entry in ipairs(ranked) do
-    print(("%s %-24s lowest median in %d of %d cells, %s to %s"):format(
-      i == 1 and state.name .. ":" or (" "):rep(1 + #state.name), entry.strategy,
-      entry.cells, count, quantities.exact_bytes(entry.from),
-      quantities.exact_bytes(entry.to)))
+    local from, to = quantities.exact_bytes(entry.from), quantities.exact_bytes(entry.to)
+    print(("%s %-24s lowest median in %d of %d cells, %s"):format(
+      i == 1 and state.name .. ":" or (" "):rep(1 + #state.name), entry.strategy, entry.cells, count,
+      from == to and from or from .. " to " .. to))
   end
 end
 
 local function print_effort(state)
   if state.launches == 0 then return end
-  print(("      measured for %.1f s, in %d launches of the bench"):format(state.measured_s, state.launches))
+  print(("      measured for %.1f s, in %d launch%s of the bench"):format(state.measured_s, state.launches,
+    state.launches == 1 and "" or "es"))
 end
 
 -- If the rows are of the regime of earlier rows: prints how many visits of other regimes do not count.

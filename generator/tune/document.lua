@@ -99,6 +99,9 @@ local optional = { splits = function(value) return type(value) == "string" and s
   nodes = is_whole, hidden_size = is_whole, num_tokens = is_whole, plain_strategy = is_name,
   epilogue = function(value) return epilogues[value] end }
 
+-- The ways of an epilogue that a choice with a fusion may have.
+local ways = { fused = true, separate = true }
+
 local function is_cell(value)
   if not is_list(value) then return false end
   for name, check in pairs(required) do
@@ -107,7 +110,7 @@ local function is_cell(value)
   for name, check in pairs(optional) do
     if value[name] ~= nil and not check(value[name]) then return false end
   end
-  return true
+  return not value.fusion or value.is_default or ways[value.epilogue] == true
 end
 
 -- Whether a value has the form of the documents that this module writes.

@@ -16,7 +16,8 @@ local function print_advice(missing, required)
   local command = parts.install_command(missing)
   if command then io.stdout:write("\nto install the missing parts:\n  ", command, "\n") end
   if sequences.any(missing, function(part) return part.rebuild end) then
-    io.stdout:write("then build gentables again:\n  cmake --preset default && cmake --build build\n")
+    io.stdout:write(command and "then build gentables again:" or "\nto build the missing parts:",
+      "\n  cmake --preset default && cmake --build build\n")
   end
   if #required > 0 then
     io.stdout:write("\nthis machine cannot be measured without ",
@@ -39,6 +40,7 @@ return {
       local row = sequences.pick(part, { "name", "purpose", "debian", "fedora", "rebuild", "required" })
       row.state, row.problem = parts.state(part)
       row.is_here = row.state ~= "missing"
+      row.is_installed = not row.is_here and parts.is_installed(part) or nil
       return row
     end)
     local missing = sequences.filter(found, function(part) return not part.is_here end)

@@ -50,8 +50,25 @@ local function take_metric(args)
   table.insert(args, is_plot(args) and 2 or 1, args.metric)
 end
 
+-- The arguments after NAME, which are options, too: --trace each, or --csv1 and --csv2.
+local function take_inputs(args, row)
+  local inputs, options = table.move(args, 2, #args, 1, {}), needs[row.takes].options
+  if #inputs == 0 then return end
+  for _, option in ipairs(options) do
+    if args[option] then fail.input("%s and --%s are the same; give one of them", inputs[1], option) end
+  end
+  if #options == 1 then
+    args[options[1]] = inputs
+  elseif #inputs ~= #options then
+    fail.input("%s takes %d files, not %d", row.name, #options, #inputs)
+  else
+    for i, option in ipairs(options) do args[option] = inputs[i] end
+  end
+end
+
 -- The folders of `metric plot NAME [DIR [OUT]]`, which are options, too.
 local function take_folders(args)
+  if #args > 4 then fail.input("metric plot takes NAME, DIR and OUT, not also %s", args[5]) end
   for i, name in ipairs { "traces", "out" } do
     if args[i + 2] and args[name] then
       fail.input("%s and --%s are the same; give one of them", args[i + 2], name)
@@ -63,6 +80,7 @@ end
 
 local function run_metric(args)
   local row = find(args[1])
+  take_inputs(args, row)
   local need = needs[row.takes]
   for _, option in ipairs(need.options) do
     if not args[option] then
@@ -75,8 +93,9 @@ end
 
 return {
   summary = "Prints one metric of serving runs, gate logs, kernel summaries or profiler files.",
-  positional = { name = "NAME | plot NAME [DIR [OUT]]", min = 0, max = 4,
-    help = "a metric of --list; plot: a picture of it over the runs in DIR" },
+  positional = { name = "NAME [INPUT...] | plot NAME [DIR [OUT]]", min = 0, max = math.huge,
+    help = "a metric of --list, with the same as --trace, or --csv1 and --csv2; plot: a picture of it over"
+      .. " the runs in DIR" },
   options = {
     { name = "metric", value = "NAME", help = "the same as NAME" },
     { name = "list", help = "list all metrics: unit, formula, source" },
@@ -110,7 +129,6 @@ return {
       take_folders(args)
       return require("serving.series_plot").run(args, find(args[2]))
     end
-    if #args > 1 then fail.input("metric takes one NAME, not also %s", args[2]) end
     return run_metric(args)
   end,
 }

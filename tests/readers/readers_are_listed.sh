@@ -33,3 +33,10 @@ part trtllm-header | grep -q '^trtllm-header .* customAllReduceUtils.h (--arch a
 
 rejects "--arch sm90: name the folder of its rows" formats --arch sm90
 rejects "no benchmark.tp{N}" formats --data-dir "$WORK"
+
+# Only the named ones.
+succeeds formats ompi
+[ "$(grep -c 'read by' "$stdout")" = 1 ] || die "other formats than the named one"
+has '^ompi  ' "$stdout"
+rejects 'there is no format "vlm" \(did you mean vllm\?\)' formats vlm
+rejects 'vllm: not for host; rows of another arch' formats vllm --data-dir "$SOURCE/tables/host"

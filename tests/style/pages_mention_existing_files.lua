@@ -130,9 +130,20 @@ local function has(options, field, name)
   return name == "help"
 end
 
-local function of_any(name)
+-- Whether these options have a long name. The page on the commands of other tools has their names of it, too.
+local function has_long(options, name, path)
+  if has(options, "name", name) then return true end
+  for _, option in ipairs(path == "docs/commands.md" and options or {}) do
+    for _, alias in ipairs(option.aliases or {}) do
+      if alias == name then return true end
+    end
+  end
+  return false
+end
+
+local function of_any(name, path)
   for _, options in pairs(declared) do
-    if has(options, "name", name) then return true end
+    if has_long(options, name, path) then return true end
   end
   return false
 end
@@ -162,7 +173,7 @@ local function check_command(path, number, command)
   local name = second and declared[verb .. " " .. second] and verb .. " " .. second or verb
   if #declared[name] == 0 then return end -- a verb with commands, or without options
   for option in rest:gmatch("%s%-%-([%w_-]+)") do
-    if not has(declared[name], "name", (option:gsub("_", "-"))) then
+    if not has_long(declared[name], (option:gsub("_", "-")), path) then
       report(path, number, "gentables %s has no option --%s", name, option)
     end
   end
@@ -177,7 +188,7 @@ end
 local function check_option(path, number, option)
   local name = option:gsub("_", "-")
   checked.options = checked.options + 1
-  if OF_OTHERS[name] or of_any(name) then return end
+  if OF_OTHERS[name] or of_any(name, path) then return end
   if programs:find("--" .. name, 1, true) or programs:find('"' .. name .. '"', 1, true) then return end
   report(path, number, "nothing here takes --%s", option)
 end

@@ -2,7 +2,7 @@
 # The indented lines of docs/recipes.md as they are printed: commands end with exit code 0, and the lines
 # below each are in its output. The plug-in for vLLM changes a stand-in of vLLM's module.
 . "$SOURCE/tests/lib.sh"
-needs python3
+needs python3 gnuplot
 cd "$WORK"
 for name in cmake packaging python tables tests; do ln -s "$SOURCE/$name" "$name"; done
 
@@ -31,7 +31,7 @@ while read -r line; do
     *) grep -qF -- "$line" printed || die "not printed by: $command: $line; but: $(cat printed)" ;;
     esac
 done <indented
-[ "$commands" -ge 11 ] || die "only $commands commands were found"
+[ "$commands" -ge 12 ] || die "only $commands commands were found"
 
 # The plug-in.
 module=vllm/distributed/device_communicators

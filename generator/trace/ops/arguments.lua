@@ -17,6 +17,12 @@ function arguments.width_of(name)
   return row and row.bytes
 end
 
+-- The numbers in an element of a type, as traces count elements: 2 for pairs of four bits.
+function arguments.packed(name)
+  local row = type_of(name)
+  return row and row.packed or 1
+end
+
 -- By PyTorch's number of a type.
 function arguments.width_of_number(number)
   local row = number and element_types.of_number(number)

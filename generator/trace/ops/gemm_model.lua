@@ -1,10 +1,12 @@
 -- Models of matrix products: one matrix, a batch of them, or groups of rows with a matrix each. A multiply
--- and an add are 2 FLOPs; every operand and result moves once.
+-- and an add are 2 FLOPs; every operand and result moves once. The K of types with several numbers in an
+-- element counts numbers: these are packed along K in A and B alike, or the shapes would not fit.
 local arguments = require "trace.ops.arguments"
 local python_literals = require "codec.python_literals"
 
 local none = python_literals.none
 local width_of, spec_of, dtype_of = arguments.width_of, arguments.spec_of, arguments.dtype_of
+local packed_in = arguments.packed
 local shape_of, strides_of, given = arguments.shape_of, arguments.strides_of, arguments.given
 local sum_of, times = arguments.sum_of, arguments.times
 
@@ -51,7 +53,8 @@ local function gemm(op, call)
   local has_bias = op.has_bias or (op.is_scaled and #call.dims == 3) or (row and row[1] == n) or false
   local is_batched = #shape_of(call, op.a) == 3
   local dtype = dtype_of(call, op.a)
-  local params = { { "M", m }, { "N", n }, { "K", k }, { "bias", has_bias },
+  local numbers = k * packed_in(dtype)
+  local params = { { "M", m }, { "N", n }, { "K", numbers }, { "bias", has_bias },
     { "stride_A", strides_of(call, op.a) }, { "stride_B", strides_of(call, op.b) },
     { "dtype_A_B", { dtype, dtype_of(call, op.b) } } }
   table.insert(params, is_batched and 1 or #params + 1, { "B", batch })
@@ -60,7 +63,7 @@ local function gemm(op, call)
   local width = width_of(dtype)
   local width_out = op.out_bytes or op.is_scaled and width == 1 and 2 or width
   local bias = has_bias and n or 0
-  return { params = params, flops = batch * (2 * m * n * k + (has_bias and m * n or 0)),
+  return { params = params, flops = batch * (2 * m * n * numbers + (has_bias and m * n or 0)),
     bytes = times(batch, sum_of(2, times(width, m * k + k * n), times(width_out, m * n + bias))),
     spec = spec_of(op, dtype) }
 end
@@ -97,12 +100,12 @@ local function grouped_gemm(op, call)
   at.groups = at.groups or offsets and offsets[1]
   if not at.groups then return nil, "the number of groups is unknown" end
   local dtype = dtype_of(call, op.a)
-  local width = width_of(dtype)
+  local width, numbers = width_of(dtype), at.k * packed_in(dtype)
   local width_out = width == 1 and 2 or width
-  return { params = { { "groups", at.groups }, { "M", at.m }, { "N", at.n }, { "K", at.k },
+  return { params = { { "groups", at.groups }, { "M", at.m }, { "N", at.n }, { "K", numbers },
       { "stride_A", strides_of(call, op.a) }, { "stride_B", strides_of(call, op.b) },
       { "dtype_A_B", { dtype, dtype_of(call, op.b) } } },
-    flops = 2 * at.products * at.m * at.n * at.k, spec = spec_of(op, dtype),
+    flops = 2 * at.products * at.m * at.n * numbers, spec = spec_of(op, dtype),
     bytes = sum_of(3, times(width, at.of_a * at.m * at.k), times(width, at.of_b * at.k * at.n),
       times(width_out, at.out or at.groups * at.m * at.n)) }
 end

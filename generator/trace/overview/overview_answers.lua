@@ -3,12 +3,14 @@
 local figure_sources = require "trace.overview.figure_sources"
 local long_names = require "trace.overview.long_names"
 local overview_changes = require "trace.overview.overview_changes"
+local overview_operations = require "trace.overview.overview_operations"
 local overview_variance = require "trace.overview.overview_variance"
 local page = require "pages.page"
 local quantities = require "base.quantities"
 local results_of = require "trace.overview.overview_results"
 local sequences = require "base.sequences"
 local side_by_side = require "pages.side_by_side"
+local statistics = require "base.statistics"
 
 local overview_answers = {}
 
@@ -67,17 +69,30 @@ local function arrivals(results, runs)
   return found
 end
 
+-- Whether a rank is last more often than chance explains: if all ranks were last equally often, any of them
+-- would be last so often with a probability of at most 5 %.
+local function stands_out(last, ranks)
+  if ranks < 2 then return true end
+  return ranks * statistics.binomial_tail(tonumber(last.times_arrived_last), tonumber(last.collectives),
+    1 / ranks) <= 0.05
+end
+
 local function last_rank(results, runs)
   local found = arrivals(results, runs)
   if not found then return nil end
-  local last, waits = found.last, found.waits
+  local last, waits, ranks = found.last, found.waits, #found.sheet.rows
   local words = ("in %s of %s collectives"):format(percent(tonumber(last.pct_arrived_last)), last.collectives)
+  local is_one = stands_out(last, ranks)
+  if not is_one then
+    words = ("most often rank %s, %s; chance alone gives %s"):format(last.rank, words, percent(100 / ranks))
+  end
   if last.rank ~= waits.rank then
     words = ("%s; rank %s waits %.1f µs on average"):format(words, waits.rank,
       tonumber(waits.avg_wait_time_us))
   end
   if found.run.name then words = ("%s (%s)"):format(words, found.run.name) end
-  return { "Arrives last", "rank " .. last.rank, words, { found.sheet.path } }
+  return { "Arrives last", is_one and "rank " .. last.rank or "no rank stands out", words,
+    { found.sheet.path } }
 end
 
 local function most_time(results, runs)
@@ -95,8 +110,14 @@ local function most_time(results, runs)
     local breakdown = results:sheet(run.batch, "grouped_breakdown")
     local row = breakdown and results_of.purposes(breakdown)[1]
     if row then
-      return { "Most time by purpose", row.Group, ("%.3f ms on average over ranks"):format(
-        1000 * tonumber(row["Time (s)"])), { breakdown.path } }
+      local words, paths = ("%.3f ms on average over ranks"):format(1000 * tonumber(row["Time (s)"])),
+        { breakdown.path }
+      local op = overview_operations.most(results, run)
+      if op then
+        words, paths[2] = ("%s; op with most time: %s, %.3f ms over all ranks"):format(words, op.name,
+          op.time_us / 1000), op.path
+      end
+      return { "Most time by purpose", row.Group, words, paths }
     end
   end
 end

@@ -36,7 +36,8 @@ local function add_stragglers(out, results, sheet)
   end)))
   local titles = { "rank", "times_arrived_last", "pct_arrived_last", "avg_wait_time_us",
     "total_wait_time_us", "times_arrived_first", "collectives" }
-  out:table { caption = "Ranks by their waiting: the first is the one for which the others wait",
+  out:table { caption = "Ranks by their waiting: one that is often last and hardly waits keeps the"
+      .. " others waiting",
     columns = { "rank", "last (times)", fixed("last (%)", 1),
       fixed("wait for the last rank, mean (µs)", 1),
       fixed("wait, sum (µs)", 1), "first (times)", "collectives" },

@@ -107,6 +107,15 @@ local function parameters(sheet, row)
   end), ", ")
 end
 
+-- The op with most time over the ranks of a run: { name (with its parameters), time_us, path of its sheet };
+-- nil: there is none.
+function overview_operations.most(results, run)
+  local one = of_families(results, run)[1]
+  if not one then return nil end
+  return { name = ("%s (%s)"):format(long_names.short(one.row.name), parameters(one.sheet, one.row)),
+    time_us = tonumber(one.row[TIME]) or 0, path = one.sheet.path }
+end
+
 local function add_over_ranks(out, results, run)
   local breakdown, rows = results:sheet(run.batch, "grouped_breakdown"), of_families(results, run)
   if breakdown then

@@ -100,18 +100,24 @@ local function complete(configuration, options)
   configuration.output = options.output or output_of(configuration.folder, options.filters)
 end
 
--- The configurations below the base, and the number of files without a rank in their names.
+-- The configurations below the base, the number of files without a rank in their names, and, without filters,
+-- the number of files of other ranks.
 function workbooks.find(options)
   local base = #options.base > 1 and options.base:gsub("/+$", "") or options.base
   if fail.unless(file.status(base)) ~= "folder" then
     fail.input("-b: %s is not a folder; give the one that contains the traces' folders", base)
   end
-  local list, of_folder, nameless = {}, {}, 0
+  local list, of_folder, nameless, others = {}, {}, 0, 0
   local extension = "." .. options.extension:gsub("^%.", "")
   walk(base, function(folder, name)
-    local path = folder .. "/" .. name
-    if name:sub(-#extension) ~= extension or not is_wanted(path, options.filters) then return end
-    local rank = rank_in(name, options.pattern)
+    if name:sub(-#extension) ~= extension then return end
+    local path, rank = folder .. "/" .. name, rank_in(name, options.pattern)
+    if not is_wanted(path, options.filters) then
+      if not options.filters then
+        others, nameless = others + (rank and 1 or 0), nameless + (rank and 0 or 1)
+      end
+      return
+    end
     if not rank then
       nameless = nameless + 1
       return
@@ -122,7 +128,7 @@ function workbooks.find(options)
     table.insert(configuration.files, sequences.merged(run_folder.entry(path), { rank = rank }))
   end, 0)
   for _, configuration in ipairs(list) do complete(configuration, options) end
-  return list, nameless
+  return list, nameless, others
 end
 
 -- ---- one rank, in a process of its own ---------------------------------------------------------
@@ -268,15 +274,38 @@ end
 
 -- ---- all of them -------------------------------------------------------------------------------
 
+-- The traces below the base with other endings, as the end of a message; "" without any.
+local function other_endings(options)
+  for _, extension in ipairs { "json", "gz", "zst" } do
+    local count = 0
+    walk(options.base, function(_, name)
+      if name:find("%.json") and name:sub(-#extension - 1) == "." .. extension then count = count + 1 end
+    end, 0)
+    if count > 0 and extension ~= options.extension then
+      local files = count == 1 and "1 file ends" or count .. " files end"
+      return ("; %s in .%s: give -e %s"):format(files, extension, extension)
+    end
+  end
+  return ""
+end
+
 local function nothing_found(options, nameless)
   if nameless > 0 then
-    fail.input("%s: %d files pass -e and -f, none has %q and a number in its name; give the text before"
-      .. " the rank with -p", options.base, nameless, options.pattern or "rank")
+    fail.input("%s: none of %s has %q and a number in its name; give the text before the rank with -p, and"
+      .. " -f; or run gentables trace pipeline %s, which finds the ranks in the traces", options.base,
+      quantities.counted(nameless, "file"), options.pattern or "rank", options.base)
   end
   local filters = options.filters and table.concat(options.filters, " and ")
     or table.concat(SPELLINGS, FIRST_RANK .. ", ") .. FIRST_RANK
-  fail.input("%s: no file below ends in .%s and has %s in its path; see -e and -f", options.base,
-    options.extension, filters)
+  fail.input("%s: no file below ends in .%s and has %s in its path; see -e and -f%s", options.base,
+    options.extension, filters, other_endings(options))
+end
+
+-- The line on ranks that are left out because no filter is given.
+local function note_others(options, others)
+  if others == 0 then return end
+  fail.note("without -f only rank 0 is reported; -f %s also has the other %s", options.pattern or "rank",
+    quantities.counted(others, "trace"))
 end
 
 -- Writes all reports; returns the exit code.
@@ -286,7 +315,7 @@ function workbooks.run(given)
     if value == nil then value = workbooks.defaults[key] end
     return value
   end })
-  local list, nameless = workbooks.find(options)
+  local list, nameless, others = workbooks.find(options)
   if #list == 0 then nothing_found(options, nameless) end
   if options.output and #list > 1 then
     fail.input("-o names one report, and there are %d configurations; give a narrower -b or -f",
@@ -309,6 +338,7 @@ function workbooks.run(given)
     end
   end
   if refused == #list then return 2 end
+  note_others(options, others)
   return failed > 0 and 1 or 0
 end
 

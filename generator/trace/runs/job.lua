@@ -41,8 +41,9 @@ local shared = {
 }
 
 local forms = {
-  { name = "csv", help = "write CSV; without --csv, --xlsx and --formats both are written" },
-  { name = "xlsx", help = "write workbooks" },
+  { name = "csv", without = { "formats" },
+    help = "write CSV; without --csv, --xlsx and --formats both are written" },
+  { name = "xlsx", without = { "formats" }, help = "write workbooks" },
   sheets.formats_option(),
 }
 

@@ -186,12 +186,22 @@ end
 
 -- ---- The batch -------------------------------------------------------------------------------------------
 
--- The options for -b, and the others.
+-- The options for -b, and those that do not go with it.
 local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget",
   "gpus_per_node" }
-local of_traces = { "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
+local of_traces = { "against", "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
   "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "stacks", "threads",
-  "channels", "ranks", "trace_name" }
+  "channels", "ranks", "trace_name", "base_path", "tracelens_path" }
+
+-- The options, marked with these: a project's defaults of the one kind do not reach the other.
+local function marked(list)
+  local with, without = sequences.set(of_batch), sequences.set(of_traces)
+  return sequences.map(list, function(option)
+    local key = option.name:gsub("-", "_")
+    return sequences.merged(option, { with = with[key] and "base" or nil,
+      without = without[key] and { "base" } or option.without })
+  end)
+end
 
 local function refuse(args, names, why)
   for _, name in ipairs(names) do
@@ -200,7 +210,6 @@ local function refuse(args, names, why)
 end
 
 local function run_batch(args)
-  refuse(args, { "against" }, "does not go with -b; see gentables trace report --help")
   refuse(args, of_traces, "does not go with -b; see gentables trace report --help")
   if args.budget and not args.replay then fail.input("--budget requires -r, the replay") end
   if #args > 0 then fail.input("-b names the traces' folder; remove %s", args[1]) end
@@ -220,7 +229,7 @@ end
 
 local function check_traces(args)
   refuse(args, of_batch, "requires -b, the folder above the traces' folders")
-  if #args == 0 then
+  if #args == 0 and not args.base_path and not args.tracelens_path then
     fail.input("trace report takes PATH..., or -b DIR; see gentables trace report --help")
   end
   if not args.out then fail.input("trace report needs --out DIR; see gentables trace report --help") end
@@ -229,7 +238,9 @@ end
 return {
   summary = "The work of each rank: time line, ops, kernels and collectives, as xlsx and CSV.",
   positional = setmetatable({ min = 0 }, { __index = job.positional }),
-  options = job.options({
+  options = marked(job.options({
+    { name = "base", short = "b", value = "DIR", arguments = false,
+      help = "a report over ranks for each folder of traces below DIR, beside the traces" },
     { name = "out", value = "DIR",
       help = "folder of the reports, NAME.xlsx and NAME_csvs/; of a sweep, in its tree of folders" },
     { name = "include-unlinked", help = "gpu_timeline: also GPU events without a launch" },
@@ -247,8 +258,6 @@ return {
     { name = "by-kernel-count", help = "ops_unique_args: a row for each num_kernels" },
     { name = "stacks", help = "write the sheet call_stacks: GPU time by op, its entry point and the stack of"
       .. " Python functions" },
-    { name = "base", short = "b", value = "DIR",
-      help = "a report over ranks for each folder of traces below DIR, beside the traces" },
     { name = "pattern", short = "p", value = "TEXT",
       help = "-b: the text before the rank in a file's name (default: rank_, rank-, rank[ or rank)" },
     { name = "extension", short = "e", value = "json|gz|digest",
@@ -266,7 +275,7 @@ return {
       help = "-b -r: time for all; the report lists those that it did not reach" },
     { name = "page", help = "write the page also with --csv" },
     against.option,
-  }, true),
+  }, true)),
   example = example_of "trace report {SWEEP} --out reports",
   run = function(args)
     if args.base then return run_batch(args) end

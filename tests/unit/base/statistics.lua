@@ -35,6 +35,16 @@ function tests.test_upper_tails_are_those_of_tables()
   end
 end
 
+function tests.test_tails_of_binomials_are_sums_of_their_terms()
+  local tail = statistics.binomial_tail
+  luaunit.assertAlmostEquals(tail(2, 3, 0.5), 4 / 8, 1e-12)
+  luaunit.assertAlmostEquals(tail(1, 4, 0.25), 1 - 0.75 ^ 4, 1e-12)
+  -- 0.5 ^ 10000 is 0 as a double.
+  luaunit.assertAlmostEquals(tail(5000, 10000, 0.5), 0.5 + 0.5 * 0.0079786461, 1e-6)
+  luaunit.assertEquals(tail(0, 5, 0.5), 1.0)
+  luaunit.assertEquals(tail(6, 5, 0.5), 0.0)
+end
+
 -- Their mean is rounded, and so differs from them.
 function tests.test_equal_values_have_no_deviation()
   local values = {}

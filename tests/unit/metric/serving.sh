@@ -54,6 +54,14 @@ succeeds metric TTFT --trace "$WORK/b" --trace "$WORK/a[baseline_32_8192]"
 [ "$(sed -n 2p "$stdout")" = "    7.0      1  $WORK/b" ] || die "no row of the table for b"
 [ "$(sed -n 3p "$stdout")" = "4259.41      2  $WORK/a[baseline_32_8192]" ] || die "no row of the table for a"
 
+# Runs as arguments are those of --trace.
+cp "$stdout" "$WORK/by_option"
+succeeds metric TTFT "$WORK/b" "$WORK/a[baseline_32_8192]"
+cmp "$stdout" "$WORK/by_option" || die "another table for runs as arguments"
+rejects '/b and --trace are the same; give one of them' metric TTFT "$WORK/b" --trace "$WORK/b"
+rejects 'communicationOverhead takes 2 files, not 1' metric communicationOverhead one.csv
+rejects 'metric plot takes NAME, DIR and OUT, not also more' metric plot TTFT a b more
+
 # No number of these is below 0.
 run_folder negative inference
 result negative x.json -5 1

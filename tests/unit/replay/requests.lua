@@ -155,7 +155,7 @@ function TestRequests.test_products_of_4_bits_count_their_elements()
   local one = assert(of_pairs())
   luaunit.assertEquals(values(one, "dtype", "m", "n", "k", "lda", "ldb", "scaling", "block_a", "block_b",
     "out_dtype"), { "float4_e2m1fn_x2", 300, 520, 704, 704, 704, "block", "1x16", "1x16", "bfloat16" })
-  luaunit.assertEquals(one.flops, 2 * 300 * 520 * 704)
+  luaunit.assertNil(one.flops) -- those of the model
   one = assert(of_pairs(function(call) call.dims[3] = { 384 * 43 } end))
   luaunit.assertNil(request.value(one, "block_a"))
   local _, why = of_pairs(function(call) call.strides[2] = { 520, 1 } end)

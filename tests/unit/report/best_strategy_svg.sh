@@ -82,3 +82,23 @@ while [ $i -le 60 ]; do
 done >>"$WORK/many/benchmark.tp2.sm90.csv"
 succeeds generate --data-dir "$WORK/many" --arch sm90
 grep -q '60 token counts x 1 hidden sizes are too many' "$WORK/many/best_strategy.svg" || die "not printed"
+
+# Long titles, of several nodes, end within the picture and before the next one.
+header=$header,mode,nodes,ranks_per_node
+# shellcheck disable=SC2046
+rows "$WORK/nodes/benchmark.tp4.nodes2.host.csv" $(for fusion in '' _QUANT_FP8 _QUANT_NVFP4; do
+    echo "4,bfloat16,2048,1,1024,MPI,RESIDUAL_RMS_NORM$fusion,allreduce,9.5,eager,2,2"
+done)
+succeeds generate --data-dir "$WORK/nodes" --arch host --formats picture --out "$WORK/nodes"
+python3 - "$WORK/nodes/best_strategy.svg" >"$stdout" 2>"$stderr" <<'END' || die "a title is too long"
+import sys
+import xml.etree.ElementTree as xml
+
+svg = "{http://www.w3.org/2000/svg}"
+picture = xml.parse(sys.argv[1]).getroot()
+titles = [group.find(svg + "text") for group in picture.iter(svg + "g")]
+starts = [int(title.get("x")) for title in titles] + [int(picture.get("width"))]
+assert len(titles) == 3 and "TP 4 on 2 nodes, RESIDUAL_RMS_NORM_QUANT_NVFP4" == titles[2].text
+for title, start, following in zip(titles, starts, starts[1:]):
+    assert start + 6.2 * len(title.text) < following, (title.text, start, following)
+END

@@ -33,6 +33,25 @@ mv "$WORK/tools/apt-get" "$WORK/tools/dnf"
 ends_with 2 doctor
 has '^  sudo dnf install openmpi-devel openmpi .*gnuplot' "$stdout"
 
+# What is installed and was only not built is not installed again.
+printf '#!/bin/sh\n' >"$WORK/tools/mpicc"
+chmod +x "$WORK/tools/mpicc"
+ends_with 2 doctor
+has '^  sudo dnf install openmpi ' "$stdout"
+has '^then build gentables again:' "$stdout"
+ends_with 2 doctor --json
+has '"is_installed": true' "$stdout"
+printf '#!/bin/sh\n' >"$WORK/tools/mpirun"
+chmod +x "$WORK/tools/mpirun"
+ends_with 2 doctor
+if grep 'install .*openmpi' "$stdout"; then die "it installs what is there"; fi
+mv "$WORK/tools/dnf" "$WORK/dnf"
+ends_with 2 doctor
+mv "$WORK/dnf" "$WORK/tools/dnf"
+has '^to build the missing parts:$' "$stdout"
+has '^  cmake --preset default' "$stdout"
+rm "$WORK/tools/mpicc"
+
 # With a bench and mpirun the main job runs.
 printf '#!/bin/sh\n' | tee "$WORK/tools/mpirun" >"$WORK/program/bin/gentables-bench"
 chmod +x "$WORK/tools/mpirun" "$WORK/program/bin/gentables-bench"
@@ -68,3 +87,7 @@ rm -f "$WORK/program/lib/gentables/core/sqlite.so"
 ends_with 0 doctor
 has '^missing  SQLite ' "$stdout"
 has 'sudo dnf install .*sqlite-devel' "$stdout"
+printf '#!/bin/sh\n[ "$*" = "--exists sqlite3" ]\n' >"$WORK/tools/pkg-config"
+chmod +x "$WORK/tools/pkg-config"
+ends_with 0 doctor
+if grep 'install .*sqlite' "$stdout"; then die "it installs what is there"; fi

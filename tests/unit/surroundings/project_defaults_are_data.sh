@@ -33,6 +33,22 @@ has 'one.jpg: ends in neither .png nor .svg' "$stderr"
 ends_with 2 "$GENTABLES" plot --formats jpg
 has 'no format "jpg"' "$stderr"
 
+# Those for single traces do not go with trace report -b, nor those of -b with single traces; the formats of
+# the command line replace others.
+mkdir traces
+echo 'io.write(require "small_trace"(0))' >make.lua
+"$GENTABLES" lua make.lua >traces/rank0.json
+given '["trace report"] = { formats = "xlsx", out = "made", threads = 256, against = "x", filter = "rank" }'
+succeeds trace report -b traces --csv
+[ -e traces/traces_rank_performance_report_csvs ] || die "no filter by default"
+if grep xlsx "$stdout"; then die "a format by default beside that of the command line"; fi
+given '["trace report"] = { csv = true, out = "made", filter = "absent", base = "traces" }'
+succeeds trace report traces/rank0.json
+has '^written   made/rank0_csvs/' "$stdout"
+given '["trace report"] = { csv = true, out = "made", base = "traces" }'
+succeeds trace report
+has '^written   traces/traces_rank_0_performance_report_csvs' "$stdout"
+
 # Wrong entries.
 wrong() { given "$2" && rejects "gentables.lua: $1" generate --data-dir rows --arch sm90; }
 wrong 'there is no verb "swep" \(did you mean sweep\?\)' 'swep = {}'

@@ -25,6 +25,13 @@ function TestSweep:test_a_sweep_writes_rows_and_where_they_come_from()
   lu.assertNotStrContains(lib.read(self.json), self.folder)
 end
 
+function TestSweep:test_one_size_and_one_launch_are_printed_as_one()
+  self:change_spec("{ 64, 128 },\n  num_tokens = { 1, 4 }", "{ 64 }, num_tokens = { 4 }")
+  local out = self:sweep_well()
+  lu.assertStrContains(out, "lowest median in 2 of 2 cells, 512 B\n")
+  lu.assertStrContains(out, "in 1 launch of the bench")
+end
+
 -- Here AUTO is faster, but no table may choose it.
 function TestSweep:test_a_strategy_that_is_never_chosen_is_never_the_best()
   self:change_spec('"MPI", "ONESHOT"', '"AUTO", "ONESHOT"')

@@ -73,11 +73,12 @@ refused "tuned.json: is not of this version of gentables, or damaged; remove it,
 # Names and times of candidates become Python code.
 for wrong in 'first["strategy"] = "A\": 1.0}, print(7), {\""' 'first["strategy"] = None' \
     'first["time_us"] = "1"' 'first["time_us"] = 0' 'first["epilogue"] = "other"' 'candidates[0] = 7' \
-    'cell["candidates"] = {"first": first}'; do
+    'cell["candidates"] = {"first": first}' 'fused.pop("epilogue")' 'fused["epilogue"] = "alone"'; do
     python3 - "$WORK/kept.json" "$WORK/tuned/tuned.json" "$wrong" <<'END'
 import json, sys
 whole = json.load(open(sys.argv[1]))
 cell = whole["cells"][-1]
+fused = next(c for c in whole["cells"] if "fusion" in c)
 candidates = cell["candidates"]
 first = candidates[0]
 exec(sys.argv[3])

@@ -63,6 +63,7 @@ succeeds trace report -b "$base" -d
 [ "$(grep -c ' -> ' "$stdout")" = 3 ] || die "not these configurations"
 [ "$(grep -c '  rank 0 ' "$stdout")" = 3 ] || die "not these traces"
 [ ! -e "$base/a/a_rank_0_performance_report.xlsx" ] || die "a dry run writes"
+one_line 'without -f only rank 0 is reported; -f rank also has the other 3 traces'
 succeeds trace report -b "$base" --csv
 grep -q "written   $base/sub/c/c_rank_0_performance_report_csvs: 1 rank$" "$stdout" || die "c is not written"
 [ ! -e "$base/a/a_rank_0_performance_report_csvs/nccl_long.csv" ] || die "a sheet of collectives for one rank"
@@ -160,11 +161,26 @@ succeeds trace report -b "$base/e" -f rank
 sed 's/^written   //; s/: 2 ranks$//; s/: the page to open first$//' "$stdout" >"$WORK/written"
 [ -s "$WORK/written" ] || die "no path is printed"
 while IFS= read -r path; do [ -e "$path" ] || die "$path is printed and is not there"; done <"$WORK/written"
+page=$base/e/e_rank_performance_report.html
+has 'op with most time: aten::mm \(M 4, N 2, K 8(, B 1)?\), 0.110 ms over all ranks' "$page"
+# One collective shows nothing about who is late.
+has 'no rank stands out.*most often rank [01], in 100.0 % of 1 coll.*; chance alone gives 50.0 %' "$page"
 rejects 'has rank_0, rank-0, rank\[0, rank0 in its path' trace report -b "$base/d" -e txt
+
+# Names of torch's own handler have no ranks, and end in .gz: the lines lead to a command that reads them.
+mkdir "$WORK/packed"
+for rank in 0 1; do
+    gzip -c "$base/a/traces_rank_${rank}_step_8.json" >"$WORK/packed/node_12$rank.17000.pt.trace.json.gz"
+done
 
 # Invalid input: one line.
 rejects 'no file below ends in .json and has absent in its path' trace report -b "$base" -f absent
-rejects 'none has "step-" and a number in its name; give the text' trace report -b "$base" -f step_8 -p step-
+rejects 'none of 7 files has "step-" and a number in its name; give the text' trace report \
+    -b "$base" -f step_8 -p step-
+rejects '2 files end in .gz: give -e gz' trace report -b "$WORK/packed"
+rejects 'none of 2 files has "rank" .*; or run gentables trace pipeline .*/packed, which' trace report \
+    -b "$WORK/packed" -e gz
+succeeds trace pipeline "$WORK/packed" --csv --without plots,merge
 rejects '-o names one report, and there are 3 configurations' trace report -b "$base" -f rank_0 \
     -o "$WORK/x.xlsx"
 rejects 'absent: cannot be read' trace report -b "$base/absent"
