@@ -4,6 +4,7 @@
 local per_trace = require "trace.runs.per_trace"
 local fail = require "base.fail"
 local collective = require "profile.collective"
+local gpus = require "lists.gpus"
 local opening = require "trace.analysis.opening"
 local run_folder = require "trace.runs.run_folder"
 local progress = require "system.progress"
@@ -25,6 +26,10 @@ job.steps = {
   { name = "annotation", value = "NAME", many = true,
     help = "only the work within annotations of this name; * stands for any characters" },
 }
+
+-- The option that selects the peaks of a GPU, of commands with rooflines.
+job.gpu = { name = "gpu", value = "NAME",
+  help = "GPU with the peaks of the roofline, such as H100 (default: that of the trace)" }
 
 local shared = {
   { name = "threads", value = "N", list = true, help = "only these thread counts: 256 512" },
@@ -61,10 +66,11 @@ local function paths_of(args)
   fail.input("no trace is given; give a sweep, a configuration's folder or traces")
 end
 
--- Selects the kernels that communicate and the parts of all traces that are read from now on, by these
--- options. Returns the parts as a text.
+-- Selects the kernels that communicate, the GPU and the parts of all traces that are read from now on, by
+-- these options. Returns the parts as a text.
 function job.select(args)
   collective.add_kernels(args.collectives)
+  gpus.select(args.gpu)
   local steps = run_folder.numbers(args.steps, "steps")
   opening.select((steps or args.annotation) and { steps = steps, annotations = args.annotation } or nil)
   return opening.selected()
