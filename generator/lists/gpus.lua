@@ -4,7 +4,8 @@
 --   devices      names of the device in traces, without the vendor; a part of a GPU (MIG) has another name
 --   memory_gbps  peak of the memory, in GB/s (10^9 bytes)
 --   vector, matrix  peaks in TFLOP/s, by precision, without sparsity (data sheets often print those with
---                sparsity, twice as high). Precisions are those of element_types.lua, and tf32. Absent: unknown
+--                sparsity, twice as high). Precisions are those of element_types.lua, and tf32. Absent:
+--                unknown
 --   source       the vendor's document with these numbers
 --
 -- How to add a GPU: a row. Leave out a peak that its source does not have.
@@ -14,7 +15,7 @@ local sequences = require "base.sequences"
 
 local gpus = {}
 
-local HOPPER = "NVIDIA H100 Tensor Core GPU Architecture (white paper), resources.nvidia.com/en-us-tensor-core"
+local HOPPER = "NVIDIA H100 Tensor Core GPU Architecture, resources.nvidia.com/en-us-tensor-core"
 local H100 = "NVIDIA H100 data sheet, nvidia.com/en-us/data-center/h100"
 local H200 = "NVIDIA H200 data sheet, nvidia.com/en-us/data-center/h200"
 local A100 = "NVIDIA A100 data sheet, nvidia.com/content/dam/en-zz/Solutions/Data-Center/a100/pdf/"

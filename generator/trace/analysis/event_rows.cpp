@@ -14,6 +14,9 @@
 //   A:stacks() -> { { op, entry, frames = { name, ... }, count, ... as above }, ... }    linked GPU events by
 //                     the op that launched them, the outermost op around it, and the functions of Python
 //                     around the launch, outermost first (trace.open with frames); by descending sum
+//   A:calls({ [name] = true }) -> { { start, name, arguments (nil: none) }, ... }    the ops and launches
+//                     of GPU events with these names, by start on the host; without those below an op with
+//                     such a name
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -266,6 +269,55 @@ int lua_stacks(lua_State *lua) {
         set_text(lua, "entry", *of.of, key.entry);
         set_list(lua, "frames", key.frames.size(), [&](size_t i) { push_text(lua, *of.of, key.frames[i]); });
     });
+}
+
+namespace {
+
+struct call {
+    double start;
+    uint32_t name, arguments;
+};
+
+// Which texts are keys of the table at `index`.
+std::vector<bool> keys_among(lua_State *lua, int index, const trace &of) {
+    luaL_checktype(lua, index, LUA_TTABLE);
+    std::vector<bool> is_key(of.names.size());
+    for (uint32_t i = 0; i < is_key.size(); i++) {
+        push_text(lua, of, i);
+        is_key[i] = lua_rawget(lua, index) != LUA_TNIL;
+        lua_pop(lua, 1);
+    }
+    return is_key;
+}
+
+bool is_below(const trace &of, const event &one, const std::vector<bool> &names) {
+    for (uint32_t up = one.parent; up != NONE; up = of.events[up].parent) {
+        if (names[of.events[up].name]) return true;
+    }
+    return false;
+}
+
+} // namespace
+
+int lua_calls(lua_State *lua) {
+    const trace &of = *check_analysis(lua).of;
+    std::vector<bool> is_wanted = keys_among(lua, 2, of);
+    std::vector<call> calls;
+    for (const event &one : of.events) {
+        if (!is_wanted[one.name] || is_below(of, one, is_wanted)) continue;
+        if (one.kind == kind::cpu_op) calls.push_back({one.start, one.name, one.arguments});
+        if (is_gpu(one.kind) && one.parent != NONE)
+            calls.push_back({of.events[one.parent].start, one.name, NONE});
+    }
+    std::stable_sort(calls.begin(), calls.end(),
+                     [](const call &a, const call &b) { return a.start < b.start; });
+    push_list(lua, calls.size(), [&](size_t i) {
+        lua_createtable(lua, 0, 3);
+        set_number(lua, "start", calls[i].start);
+        set_text(lua, "name", of, calls[i].name);
+        if (calls[i].arguments != NONE) set_integer(lua, "arguments", calls[i].arguments);
+    });
+    return 1;
 }
 
 int lua_tree(lua_State *lua) {

@@ -150,7 +150,9 @@ end
 
 -- The GPU of all ranks, or nil: it is unknown, or they have several.
 local function gpu_of(ranks)
-  local found = sequences.distinct(sequences.map(ranks, function(rank) return gpus.of(rank.info) or false end))
+  local found = sequences.distinct(sequences.map(ranks, function(rank)
+    return gpus.of(rank.info) or false
+  end))
   return #found == 1 and found[1] or nil
 end
 

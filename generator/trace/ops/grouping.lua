@@ -76,7 +76,7 @@ end
 grouping.roofline_columns = { "Roofline Time (µs)", "Roofline Bound", "Roofline Share (%)" }
 
 -- The cells of these columns: the least time of an op on this GPU (lists/gpus.lua), what bounds it, and its
--- share of the mean time. Empty, if the peaks or the work are unknown. `work`: { flops, bytes, spec }, or nil.
+-- share of the mean time. Empty, if the peaks or the work are unknown. `work`: { flops, bytes, spec } or nil.
 function grouping.roofline(gpu, work, mean_us)
   if not work then return nil, nil, nil end
   local least, bound = gpus.bound(gpu, work.flops, work.bytes, work.spec)

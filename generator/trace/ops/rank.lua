@@ -110,11 +110,16 @@ end
 
 -- The input of perf_model from a combo.
 function rank:call_of(selection, combos, combo)
-  local number = combos.model_arguments[combo]
+  return self:call_with(combos.model_arguments[combo], function() return selection:kernels(combo) end)
+end
+
+-- The input of perf_model from the arguments with this number (-1: none); kernels() returns the names of the
+-- kernels.
+function rank:call_with(number, kernels)
   local dims, types, strides, concrete
   if number >= 0 then dims, types, strides, concrete = self.analysis:argument_values(number) end
   return { dims = list(dims), types = list(types), strides = list(strides), concrete = list(concrete),
-    kernels = function() return selection:kernels(combo) end }
+    kernels = kernels }
 end
 
 return rank

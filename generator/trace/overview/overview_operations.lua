@@ -159,8 +159,8 @@ function overview_operations.add(out, results, runs)
   local knows = sequences.any(runs, function(run) return has_roofline(results, run) end)
   out:section("Operations", { note = "Kernel time by op, without communication. TFLOP/s and TB/s are those of"
     .. " the performance model; empty: the op has none."
-    .. (knows and " Roofline time: the least time by the GPU's peaks; its share is of the mean time, and above"
-      .. " 100 % if data is in a cache or a peak does not fit the kernel."
+    .. (knows and " Roofline time: the least time by the GPU's peaks; its share is of the mean time, and"
+      .. " above 100 % if data is in a cache or a peak does not fit the kernel."
       or " The sheets have no peaks of this GPU, so no distance from its roofline: give --gpu NAME.") })
   local before = #out.body
   for _, run in ipairs(runs) do

@@ -122,8 +122,8 @@ local function count_idle(combos, perf_models)
   return count
 end
 
--- The sheets of one selection. options: only = a sheet's name (nil: all); gpu = of rank:gpu(), for the columns
--- of its roofline (nil: without). Also returns the reasons for ops
+-- The sheets of one selection. options: only = a sheet's name (nil: all); gpu = of rank:gpu(), for the
+-- columns of its roofline (nil: without). Also returns the reasons for ops
 -- without a model ({ [reason] = number of ops }); selection and map, for the instances of a row (sheet.groups
 -- has the group of each row); and the number of ops that ran nothing on the GPU.
 function per_op.of(rank, kind, evaluate, sheet_of, options)
@@ -163,7 +163,8 @@ end
 function per_op.make(rank, _, notes)
   local options = { gpu = rank:gpu() }
   local list, left_out, _, _, idle = per_op.of(rank, "modelled", perf_model.of, forward_sheet, options)
-  local backward, backward_left_out = per_op.of(rank, "backward", perf_model.backward_of, backward_sheet, options)
+  local backward, backward_left_out = per_op.of(rank, "backward", perf_model.backward_of, backward_sheet,
+    options)
   table.move(backward, 1, #backward, #list + 1, list)
   add_counts(left_out, backward_left_out)
   table.sort(list, ordering.by("name"))
