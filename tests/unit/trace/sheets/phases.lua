@@ -108,6 +108,7 @@ function TestPhases.test_names_of_kernels_decide_without_shapes()
 end
 
 function TestPhases.test_encoders_and_trainings_have_no_phases()
+  embedding()
   sdpa(64, 64, 30)
   luaunit.assertNil(phases_of(trace:sheets "encoder"))
   sdpa(1, 65, 4)
