@@ -24,6 +24,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "captures.h"
 #include "groups.h"
 #include "trace_lua.h"
 
@@ -186,38 +187,6 @@ class tree {
 
 // ---- stacks -----------------------------------------------------------------------------------
 
-// The functions of Python of a thread, for times that do not fall.
-class thread_frames {
-  public:
-    void add(const event &frame) { frames_.push_back(&frame); }
-
-    void sort() {
-        std::stable_sort(frames_.begin(), frames_.end(), [](const event *a, const event *b) {
-            return a->start != b->start ? a->start < b->start : a->end() > b->end();
-        });
-    }
-
-    // The names of those that run at this time, outermost first.
-    std::vector<uint32_t> at(double time) {
-        for (; next_ < frames_.size() && frames_[next_]->start <= time; next_++) {
-            leave(frames_[next_]->start);
-            stack_.push_back(frames_[next_]);
-        }
-        leave(time);
-        std::vector<uint32_t> names;
-        for (const event *frame : stack_) names.push_back(frame->name);
-        return names;
-    }
-
-  private:
-    void leave(double time) {
-        while (!stack_.empty() && stack_.back()->end() <= time) stack_.pop_back();
-    }
-
-    std::vector<const event *> frames_, stack_;
-    size_t next_ = 0;
-};
-
 struct stack_key {
     uint32_t op, entry;
     std::vector<uint32_t> frames;
@@ -237,11 +206,9 @@ uint32_t entry_of(const trace &of, uint32_t number) {
 
 std::map<stack_key, totals> stacks_of(const analysis &of) {
     const trace &trace = *of.of;
-    std::vector<thread_frames> threads(trace.tracks.size());
-    for (const event &one : trace.events) {
-        if (one.kind == kind::frame) threads[one.track].add(one);
-    }
-    for (thread_frames &one : threads) one.sort();
+    std::vector<thread_frames> threads = frames_of(trace);
+    std::map<uint32_t, uint32_t> borrowed;
+    for (const borrowed_stack &one : trace.borrowed) borrowed.emplace(one.event, one.stack);
     std::vector<std::vector<const gpu_event *>> launched(trace.events.size());
     for (const gpu_event &one : of.gpu) {
         if (of.is_linked(one)) launched[of.at(one).parent].push_back(&one);
@@ -250,8 +217,10 @@ std::map<stack_key, totals> stacks_of(const analysis &of) {
     for (uint32_t launch : trace.host) {
         if (launched[launch].empty()) continue;
         const event &call = trace.events[launch];
+        auto copied = borrowed.find(launch);
         stack_key key{EMPTY_TEXT, trace.events[entry_of(trace, launch)].name,
-                      threads[call.track].at(call.start)};
+                      copied != borrowed.end() ? trace.stacks[copied->second]
+                                               : threads[call.track].at(call.start)};
         for (const gpu_event *one : launched[launch]) {
             key.op = trace.events[launcher_of(of, *one)].name;
             rows[key].add(one->duration);

@@ -284,7 +284,7 @@ void select_unified(const analysis &analysis, const op_models &models, selection
     const trace &of = *analysis.of;
     slot_list slots = take_ops(analysis, models, to);
     std::vector<uint32_t> owner(analysis.gpu.size(), NONE);
-    uint64_t uid = of.events_in_file;
+    uint64_t uid = of.events_in_file + of.added_events;
     for (uint32_t index : analysis.by_launch) {
         uint32_t launch = analysis.at(analysis.gpu[index]).parent;
         owner[index] = slots[launch];

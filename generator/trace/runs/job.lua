@@ -40,6 +40,8 @@ local shared = {
     help = "the same as PATH; tracelens_analysis/ in a sweep means the sweep" },
   { name = "tracelens-path", value = "DIR", many = true, help = "the same" },
   job.steps[1], job.steps[2],
+  { name = "capture", value = "DIR",
+    help = "traces of the capture of CUDA graphs: their ops count for the kernels of replayed graphs" },
   collective.option,
   { name = "jobs", value = "N", type = "whole",
     help = "traces at a time (default: one for each core)" },
@@ -72,6 +74,7 @@ function job.select(args)
   collective.add_kernels(args.collectives)
   gpus.select(args.gpu)
   local steps = run_folder.numbers(args.steps, "steps")
+  opening.capture(args.capture, args.stacks)
   opening.select((steps or args.annotation) and { steps = steps, annotations = args.annotation } or nil)
   return opening.selected()
 end

@@ -59,7 +59,7 @@ function TestDigests.test_the_selection_of_steps_is_part_of_a_digest()
   luaunit.assertNotEquals(digests.results(sweep), wanted)
   digests.make(0, sweep, "--out", out, "--steps", "4")
   luaunit.assertEquals(digests.results(out, "--steps", "4"), wanted)
-  lib.reports(2, "was made with other --steps or --annotation; give the same ones",
+  lib.reports(2, "was made with other --steps, --annotation or --capture; give the same ones",
     lib.run("trace", "gemm", out, "--out", lib.work .. "/x"))
 end
 
