@@ -82,7 +82,7 @@ rooms.generator = {
   { name = "metric", purpose = "one file per metric", catalogue = true,
     uses = { "base", "system", "codec", "lists", "pages", "profile", "serving" } },
   { name = "trace/analysis", purpose = "analysis of one trace: busy and exposed time, kernels, selections",
-    uses = { "base", "codec", "lists", "trace/reader" } },
+    uses = { "base", "system", "codec", "lists", "trace/reader" } },
   { name = "trace/ops", purpose = "ops: families, sums, performance models",
     uses = { "base", "codec", "lists", "trace/analysis" } },
   { name = "trace/sheets", purpose = "one file per sheet of a rank's report", catalogue = true,

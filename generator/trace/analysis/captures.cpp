@@ -169,8 +169,7 @@ class captured_trace {
 // ---- Matching ---------------------------------------------------------------------------------
 
 bool same(const node &replayed, const node &captured) {
-    return replayed.kind == captured.kind &&
-           (captured.name == EMPTY_TEXT || captured.name == replayed.name);
+    return replayed.kind == captured.kind && (captured.name == EMPTY_TEXT || captured.name == replayed.name);
 }
 
 // The call of each replayed GPU event, NONE without one, and their number.
@@ -264,9 +263,8 @@ class attribution {
     };
 
     void attribute(uint32_t launch, std::vector<uint32_t> &gpu, std::vector<uint32_t> &host) {
-        std::stable_sort(gpu.begin(), gpu.end(), [&](uint32_t a, uint32_t b) {
-            return to_.events[a].start < to_.events[b].start;
-        });
+        std::stable_sort(gpu.begin(), gpu.end(),
+                         [&](uint32_t a, uint32_t b) { return to_.events[a].start < to_.events[b].start; });
         const plan &found = plan_of(gpu);
         to_.graph_events += gpu.size();
         to_.graph_events_matched += found.calls.count;

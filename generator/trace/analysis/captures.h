@@ -1,5 +1,5 @@
 // The ops of captured graphs for their replays: a trace that was recorded while graphs were captured has the
-// ops and calls whose kernels one launch replays later.
+// ops and calls of the kernels that one launch replays later.
 #ifndef GENTABLES_TRACE_CAPTURES_H
 #define GENTABLES_TRACE_CAPTURES_H
 

@@ -23,8 +23,8 @@
 //   t:close() frees the memory before t is collected
 //
 // A fact that the file does not have is nil. Times are in µs.
-#include "captures.h"
 #include "trace_lua.h"
+#include "captures.h"
 
 #include <algorithm>
 #include <charconv>

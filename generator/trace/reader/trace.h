@@ -116,8 +116,8 @@ struct trace {
     texts names; // every distinct text
     std::vector<argument_set> argument_sets;
     std::vector<collective> collectives;
-    std::vector<announcement> announced; // in order of the events
-    std::vector<event_size> sizes;       // likewise
+    std::vector<announcement> announced;   // in order of the events
+    std::vector<event_size> sizes;         // likewise
     std::vector<launched_kernel> launched; // likewise; on request
     std::vector<track> tracks;
     std::vector<flow> flows; // until they are linked
