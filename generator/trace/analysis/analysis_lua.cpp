@@ -13,7 +13,7 @@
 //   A:kernel_rows() -> { { parent, is_of_op, first_kernel, kernel, stream, count, sum, min, max, uid }, ... }
 //   A:short_kernel_rows(limit) -> the same with arguments
 //   A:short_kernel_histogram(limit, bins) -> begin, end, { count, ... }; nothing if none is so short
-//   A:event_rows(), A:short_rows(), A:gpu_rows(), A:tree(), A:stacks()    event_rows.cpp
+//   A:event_rows(), A:short_rows(), A:gpu_rows(), A:tree(), A:stacks(), A:calls()    event_rows.cpp
 //   A:select(kind, models) -> S                     selection_lua.cpp
 #include <algorithm>
 
@@ -192,6 +192,7 @@ const luaL_Reg methods[] = {
     {"gpu_rows", guarded<lua_gpu_rows>},
     {"tree", guarded<lua_tree>},
     {"stacks", guarded<lua_stacks>},
+    {"calls", guarded<lua_calls>},
     {"select", lua_select},
     {nullptr, nullptr},
 };

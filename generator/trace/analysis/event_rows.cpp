@@ -14,6 +14,9 @@
 //   A:stacks() -> { { op, entry, frames = { name, ... }, count, ... as above }, ... }    linked GPU events by
 //                     the op that launched them, the outermost op around it, and the functions of Python
 //                     around the launch, outermost first (trace.open with frames); by descending sum
+//   A:calls({ [name] = true }) -> { { start, name, arguments (nil: none) }, ... }    the ops and launches
+//                     of GPU events with these names, by start on the host; without those below an op with
+//                     such a name
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -21,6 +24,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "captures.h"
 #include "groups.h"
 #include "trace_lua.h"
 
@@ -183,38 +187,6 @@ class tree {
 
 // ---- stacks -----------------------------------------------------------------------------------
 
-// The functions of Python of a thread, for times that do not fall.
-class thread_frames {
-  public:
-    void add(const event &frame) { frames_.push_back(&frame); }
-
-    void sort() {
-        std::stable_sort(frames_.begin(), frames_.end(), [](const event *a, const event *b) {
-            return a->start != b->start ? a->start < b->start : a->end() > b->end();
-        });
-    }
-
-    // The names of those that run at this time, outermost first.
-    std::vector<uint32_t> at(double time) {
-        for (; next_ < frames_.size() && frames_[next_]->start <= time; next_++) {
-            leave(frames_[next_]->start);
-            stack_.push_back(frames_[next_]);
-        }
-        leave(time);
-        std::vector<uint32_t> names;
-        for (const event *frame : stack_) names.push_back(frame->name);
-        return names;
-    }
-
-  private:
-    void leave(double time) {
-        while (!stack_.empty() && stack_.back()->end() <= time) stack_.pop_back();
-    }
-
-    std::vector<const event *> frames_, stack_;
-    size_t next_ = 0;
-};
-
 struct stack_key {
     uint32_t op, entry;
     std::vector<uint32_t> frames;
@@ -234,11 +206,9 @@ uint32_t entry_of(const trace &of, uint32_t number) {
 
 std::map<stack_key, totals> stacks_of(const analysis &of) {
     const trace &trace = *of.of;
-    std::vector<thread_frames> threads(trace.tracks.size());
-    for (const event &one : trace.events) {
-        if (one.kind == kind::frame) threads[one.track].add(one);
-    }
-    for (thread_frames &one : threads) one.sort();
+    std::vector<thread_frames> threads = frames_of(trace);
+    std::map<uint32_t, uint32_t> borrowed;
+    for (const borrowed_stack &one : trace.borrowed) borrowed.emplace(one.event, one.stack);
     std::vector<std::vector<const gpu_event *>> launched(trace.events.size());
     for (const gpu_event &one : of.gpu) {
         if (of.is_linked(one)) launched[of.at(one).parent].push_back(&one);
@@ -247,8 +217,10 @@ std::map<stack_key, totals> stacks_of(const analysis &of) {
     for (uint32_t launch : trace.host) {
         if (launched[launch].empty()) continue;
         const event &call = trace.events[launch];
+        auto copied = borrowed.find(launch);
         stack_key key{EMPTY_TEXT, trace.events[entry_of(trace, launch)].name,
-                      threads[call.track].at(call.start)};
+                      copied != borrowed.end() ? trace.stacks[copied->second]
+                                               : threads[call.track].at(call.start)};
         for (const gpu_event *one : launched[launch]) {
             key.op = trace.events[launcher_of(of, *one)].name;
             rows[key].add(one->duration);
@@ -266,6 +238,55 @@ int lua_stacks(lua_State *lua) {
         set_text(lua, "entry", *of.of, key.entry);
         set_list(lua, "frames", key.frames.size(), [&](size_t i) { push_text(lua, *of.of, key.frames[i]); });
     });
+}
+
+namespace {
+
+struct call {
+    double start;
+    uint32_t name, arguments;
+};
+
+// Which texts are keys of the table at `index`.
+std::vector<bool> keys_among(lua_State *lua, int index, const trace &of) {
+    luaL_checktype(lua, index, LUA_TTABLE);
+    std::vector<bool> is_key(of.names.size());
+    for (uint32_t i = 0; i < is_key.size(); i++) {
+        push_text(lua, of, i);
+        is_key[i] = lua_rawget(lua, index) != LUA_TNIL;
+        lua_pop(lua, 1);
+    }
+    return is_key;
+}
+
+bool is_below(const trace &of, const event &one, const std::vector<bool> &names) {
+    for (uint32_t up = one.parent; up != NONE; up = of.events[up].parent) {
+        if (names[of.events[up].name]) return true;
+    }
+    return false;
+}
+
+} // namespace
+
+int lua_calls(lua_State *lua) {
+    const trace &of = *check_analysis(lua).of;
+    std::vector<bool> is_wanted = keys_among(lua, 2, of);
+    std::vector<call> calls;
+    for (const event &one : of.events) {
+        if (!is_wanted[one.name] || is_below(of, one, is_wanted)) continue;
+        if (one.kind == kind::cpu_op) calls.push_back({one.start, one.name, one.arguments});
+        if (is_gpu(one.kind) && one.parent != NONE)
+            calls.push_back({of.events[one.parent].start, one.name, NONE});
+    }
+    std::stable_sort(calls.begin(), calls.end(),
+                     [](const call &a, const call &b) { return a.start < b.start; });
+    push_list(lua, calls.size(), [&](size_t i) {
+        lua_createtable(lua, 0, 3);
+        set_number(lua, "start", calls[i].start);
+        set_text(lua, "name", of, calls[i].name);
+        if (calls[i].arguments != NONE) set_integer(lua, "arguments", calls[i].arguments);
+    });
+    return 1;
 }
 
 int lua_tree(lua_State *lua) {

@@ -4,6 +4,10 @@
 -- characters, or nil). Steps are the marks ProfilerStep#N of torch's profiler; with annotations, their
 -- occurrences, counted from 0. The work of a step is the host's events that start in it, on any thread, and
 -- the GPU events that these launch.
+--
+-- Captured traces give the GPU events of replayed CUDA graphs their ops and calls: trace/analysis/captures.h.
+local fail = require "base.fail"
+local file = require "core.file"
 local ordering = require "base.ordering"
 local sequences = require "base.sequences"
 
@@ -11,16 +15,43 @@ local opening = {}
 
 local MOST_NAMED = 12 -- names in a message
 
-local selection -- of all traces that this process and its children open; nil: whole traces
+-- Of all traces that this process and its children open.
+local selection -- nil: whole traces
+local captured  -- { traces, identity = text }; nil: none
 
 -- Selects the parts of all traces that are opened from now on; nil: whole traces.
 function opening.select(wanted) selection = wanted end
 
--- The selection as a text, equal for equal ones; "": whole traces.
+-- The paths of the traces in a folder, or of a single one. Raises if there are none.
+local function traces_in(path)
+  local kind = file.status(path)
+  if kind ~= "folder" then return { path } end
+  local names = sequences.filter(fail.unless(file.list(path)), function(name)
+    return name:find("%.json$") or name:find("%.json%.gz$") or name:find("%.json%.zst$")
+  end)
+  if #names == 0 then fail.input("--capture: %s has no trace (.json, .json.gz, .json.zst)", path) end
+  return sequences.map(names, function(name) return path .. "/" .. name end)
+end
+
+-- Reads the captured traces in the folder `path`, or nil: none, for all traces that are opened from now on.
+-- `frames`: with functions of Python. Raises if one cannot be read.
+function opening.capture(path, frames)
+  captured = nil
+  if not path then return end
+  local traces, hashes = {}, {}
+  for i, one in ipairs(traces_in(path)) do
+    traces[i] = fail.unless(require("core.trace").open(one, { launched = true, frames = frames }))
+    hashes[i] = fail.unless(require("core.system").hash_file(one))
+  end
+  captured = { traces = traces, identity = table.concat(hashes, " ") }
+end
+
+-- The selection and the captured traces as a text, equal for equal ones; "": neither.
 function opening.selected()
-  if not selection then return "" end
+  local capture = captured and "captured " .. captured.identity or ""
+  if not selection then return capture end
   local annotations = ordering.sorted_keys(sequences.set(selection.annotations or {}))
-  return ("steps %s of %s"):format(table.concat(ordering.sorted_keys(selection.steps or {}), " "),
+  return ("%ssteps %s of %s"):format(capture, table.concat(ordering.sorted_keys(selection.steps or {}), " "),
     table.concat(annotations, "\0"))
 end
 
@@ -157,6 +188,7 @@ function opening.open(path, options)
       .. "kernel, ...); a trace of torch.profiler is required, not one of JAX or the like"):format(path,
       info.events)
   end
+  if captured then trace:attribute(captured.traces) end
   if not selection then return trace end
   local done
   done, message = select_in(trace, path)

@@ -1,11 +1,12 @@
 // Traces for Lua: core.trace.
 //
-//   trace.open(path[, { workers = n, chunk_size = bytes, frames = true }]) -> t | nil, message
-//                 frames: also the functions of Python, for A:stacks()
+//   trace.open(path[, { workers = n, chunk_size = bytes, frames, launched (true) }]) -> t | nil, message
+//                 frames: also the functions of Python, for A:stacks(); launched: for t:attribute of others
 //   t:info() -> { rank, world_size, base_nanoseconds, devices, device_name, multiprocessors, events,
 //                 kept_events, host_events (ops and calls), gpu_events, linked_by,
 //                 steps = { N... } (of marks ProfilerStep#N; nil: none), is_cut (true after t:keep),
-//                 computed_in = { [type of operands] = type },
+//                 computed_in = { [type of operands] = type }, after t:attribute: graph_events,
+//                 graph_events_matched,
 //                 flaws = { { name, count, first_byte | first_uid }... } }
 //   t:event(i) -> one of the kept events, i from 1: { uid, kind, name, start, duration, pid, tid, link,
 //                 process_name, process_label, thread_name, external, device, stream, sequence, parent (i),
@@ -15,12 +16,15 @@
 //   t:keep { { start, stop }... } removes all events that begin in none of these windows of the time, GPU
 //                 events by their launches; before the first analysis. Windows are in order, do not overlap,
 //                 and do not contain their stops
+//   t:attribute { t... } gives GPU events of replayed graphs the ops of these captured traces (captures.h);
+//                 before t:keep and the first analysis
 //   t:analysis() -> the base of reports: analysis_lua.cpp
 //   t:collectives(), t:collective_durations(): collectives.cpp
 //   t:close() frees the memory before t is collected
 //
 // A fact that the file does not have is nil. Times are in µs.
 #include "trace_lua.h"
+#include "captures.h"
 
 #include <algorithm>
 #include <charconv>
@@ -103,6 +107,10 @@ int info(lua_State *lua) {
         lua_pushboolean(lua, true);
         lua_setfield(lua, -2, "is_cut");
     }
+    if (from.graph_events > 0) {
+        set_integer(lua, "graph_events", from.graph_events);
+        set_integer(lua, "graph_events_matched", from.graph_events_matched);
+    }
     return 1;
 }
 
@@ -176,6 +184,19 @@ int keep(lua_State *lua) {
     return 0;
 }
 
+int attribute(lua_State *lua) {
+    trace &to = check_trace(lua, 1);
+    luaL_argcheck(lua, lua_getiuservalue(lua, 1, 1) != LUA_TUSERDATA, 1, "the trace is analysed already");
+    luaL_checktype(lua, 2, LUA_TTABLE);
+    std::vector<const trace *> captured;
+    for (lua_Integer i = 1; lua_rawgeti(lua, 2, i) == LUA_TUSERDATA; i++) {
+        captured.push_back(&check_trace(lua, -1));
+        lua_pop(lua, 1);
+    }
+    attribute_graphs(to, captured);
+    return 0;
+}
+
 int close(lua_State *lua) {
     auto **held = static_cast<trace **>(luaL_checkudata(lua, 1, TRACE_TYPE));
     delete *held;
@@ -191,16 +212,21 @@ int64_t option(lua_State *lua, const char *key, int64_t otherwise) {
     return value;
 }
 
+bool flag(lua_State *lua, const char *key) {
+    if (!lua_istable(lua, 2)) return false;
+    lua_getfield(lua, 2, key);
+    bool value = lua_toboolean(lua, -1) != 0;
+    lua_pop(lua, 1);
+    return value;
+}
+
 read_options options_of(lua_State *lua) {
     enum { MOST_WORKERS = 1024 };
     read_options options;
     int64_t workers = option(lua, "workers", std::thread::hardware_concurrency());
     options.workers = int(std::clamp<int64_t>(workers, 1, MOST_WORKERS));
-    if (lua_istable(lua, 2)) {
-        lua_getfield(lua, 2, "frames");
-        options.frames = lua_toboolean(lua, -1) != 0;
-        lua_pop(lua, 1);
-    }
+    options.frames = flag(lua, "frames");
+    options.launched = flag(lua, "launched");
     options.chunk_size = size_t(std::max<int64_t>(1, option(lua, "chunk_size", int64_t(options.chunk_size))));
     return options;
 }
@@ -228,6 +254,7 @@ const luaL_Reg METHODS[] = {
     {"event", push_event},
     {"marks", guarded<marks>},
     {"keep", guarded<keep>},
+    {"attribute", guarded<attribute>},
     {"close", close},
     {"analysis", lua_analysis},
     {"collectives", lua_collectives},

@@ -40,11 +40,12 @@ const analysis &check_analysis(lua_State *lua);
 
 int lua_select(lua_State *lua); // selection_lua.cpp: a method of an analysis
 void make_selection_type(lua_State *lua);
-int lua_event_rows(lua_State *lua); // event_rows.cpp: methods of an analysis, like the next four
+int lua_event_rows(lua_State *lua); // event_rows.cpp: methods of an analysis, like the next five
 int lua_short_rows(lua_State *lua);
 int lua_gpu_rows(lua_State *lua);
 int lua_tree(lua_State *lua);
 int lua_stacks(lua_State *lua);
+int lua_calls(lua_State *lua);
 
 int lua_analysis(lua_State *lua);    // analysis_lua.cpp; kept as the trace's user value
 int lua_collectives(lua_State *lua); // collectives.cpp

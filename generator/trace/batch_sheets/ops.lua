@@ -1,6 +1,7 @@
 -- The sheets gemm, conv, attn, un_elemwise and bin_elemwise: ops by name and parameters, over all ranks;
 -- times with and without the kernels that only move data.
 local families = require "trace.ops.families"
+local gpus = require "lists.gpus"
 local grouping = require "trace.ops.grouping"
 local ordering = require "base.ordering"
 local perf_model = require "trace.ops.perf_model"
@@ -83,7 +84,7 @@ end
 
 -- ---- all ranks ---------------------------------------------------------------------------------
 
-local function columns_of(params)
+local function columns_of(params, gpu)
   local columns = { "name" }
   local function add(...) columns[#columns + 1] = table.concat { ... } end
   for _, name in ipairs(params) do add("param: ", name) end
@@ -97,6 +98,7 @@ local function columns_of(params)
   add "name_count"
   add "UID_first"
   add "kernel_time_sum_cum_pct"
+  for _, title in ipairs(gpu and grouping.roofline_columns or {}) do add(title) end
   return columns
 end
 
@@ -128,7 +130,7 @@ local function cells_of(row, params)
   return cells:add(row.count, first.uid)
 end
 
-local function make_one(name, groups)
+local function make_one(name, groups, gpu)
   local rows, total, up_to = {}, 0.0, 0.0
   for i, group in ipairs(groups) do
     rows[i] = together(group)
@@ -136,13 +138,22 @@ local function make_one(name, groups)
   end
   ordering.falling(rows, function(row) return row.measured[TIME].sum end)
   local params = parameters(rows)
-  local sheet = { name = name, columns = columns_of(params), rows = {},
+  local sheet = { name = name, columns = columns_of(params, gpu), rows = {},
     formats = { kernel_time_sum_cum_pct = "0.00%" }, units = { kernel_time_sum_cum_pct = "share" } }
   for i, row in ipairs(rows) do
     up_to = up_to + row.measured[TIME].sum
     sheet.rows[i] = cells_of(row, params):add(total > 0 and up_to / total or 0.0)
+    if gpu then sheet.rows[i]:add(grouping.roofline(gpu, row.first, row.measured[TIME].mean)) end
   end
   return sheet
+end
+
+-- The GPU of all ranks, or nil: it is unknown, or they have several.
+local function gpu_of(ranks)
+  local found = sequences.distinct(sequences.map(ranks, function(rank)
+    return gpus.of(rank.info) or false
+  end))
+  return #found == 1 and found[1] or nil
 end
 
 return {
@@ -155,11 +166,12 @@ return {
   end,
 
   make = function(ranks)
+    local gpu = gpu_of(ranks)
     local groups, out = pooled.by_key(sequences.field(ranks, "ops"), function(row) return row.key end), {}
     for i, sheet in ipairs(batch_sheets) do
       out[i] = make_one(sheet.name, sequences.filter(groups, function(group)
         return group[1].sheet == sheet.name
-      end))
+      end), gpu)
     end
     return out
   end,

@@ -19,7 +19,8 @@ end
 -- The part (trace/runs/trace_source.lua): { columns, rows (of the sheet GEMM), kernels (their distinct
 -- names), instances = for each row the columns { uid, start, stop, time, kernel (number in kernels) } }.
 gemm_instances.part = { field = "gemms", collect = function(rank)
-  local list, _, selection, map = per_op.of(rank, "modelled", perf_model.of, per_op.forward_sheet, "GEMM")
+  local list, _, selection, map = per_op.of(rank, "modelled", perf_model.of, per_op.forward_sheet,
+    { only = "GEMM" })
   local sheet = list[1] or { columns = {}, rows = {}, groups = {} }
   local kernels, number_of, instances = {}, {}, {}
   for row, group in ipairs(sheet.groups) do

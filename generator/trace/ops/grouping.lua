@@ -1,5 +1,7 @@
 -- Rows of a sheet from combos of a selection: the combos of each row, the order of rows, and the cells that
 -- many sheets have.
+local gpus = require "lists.gpus"
+
 local grouping = {}
 
 -- Groups combos with the same key; key_of(combo) may be nil: the combo is left out. Returns map (combo →
@@ -67,6 +69,19 @@ function grouping.rates(perf_models)
     bytes[combo] = perf.bytes and perf.bytes / 1e6
   end
   return flops, bytes
+end
+
+-- ---- the roofline ------------------------------------------------------------------------------
+
+grouping.roofline_columns = { "Roofline Time (µs)", "Roofline Bound", "Roofline Share (%)" }
+
+-- The cells of these columns: the least time of an op on this GPU (lists/gpus.lua), what bounds it, and its
+-- share of the mean time. Empty, if the peaks or the work are unknown. `work`: { flops, bytes, spec } or nil.
+function grouping.roofline(gpu, work, mean_us)
+  if not work then return nil, nil, nil end
+  local least, bound = gpus.bound(gpu, work.flops, work.bytes, work.spec)
+  local share = least and mean_us and mean_us > 0 and 100 * least / mean_us or nil
+  return least, bound, share
 end
 
 return grouping

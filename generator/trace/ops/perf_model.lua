@@ -14,6 +14,7 @@
 -- needs a row of ops_list.lua alone.
 local fail = require "base.fail"
 local python_literals = require "codec.python_literals"
+local sequences = require "base.sequences"
 
 local none = python_literals.none
 local perf_model = {}
@@ -89,16 +90,31 @@ function perf_model.cell(cells, name)
   return "nan"
 end
 
+-- Texts in the names of kernels that compute products of fp32 in TF32: cuBLAS, CUTLASS, hipBLASLt.
+local TF32 = { "tf32", "xf32", "tensorop_s1688gemm" }
+
+-- The result of a model; its spec is that of TF32 if a kernel computes in it.
+local function with_tf32(perf, call)
+  if not perf or perf.spec ~= "matrix_fp32" then return perf end
+  local is_tf32 = sequences.any(call.kernels(), function(kernel)
+    return sequences.any(TF32, function(text) return kernel:find(text, 1, true) end)
+  end)
+  if is_tf32 then perf.spec = "matrix_tf32" end
+  return perf
+end
+
 -- `op` is the row for this call (families.op_of_call).
 function perf_model.of(op, call)
   if not call.dims then return nil, perf_model.NO_SHAPES end
-  return checked(sums[op.family], op, call)
+  local perf, why = checked(sums[op.family], op, call)
+  return with_tf32(perf, call), why
 end
 
 function perf_model.backward_of(op, call)
   local backward = backward_sums[op.family]
   if not backward or not call.dims then return nil, perf_model.NO_SHAPES end
-  return checked(backward, op, call)
+  local perf, why = checked(backward, op, call)
+  return with_tf32(perf, call), why
 end
 
 return perf_model

@@ -4,6 +4,7 @@
 --   rank.open(path[, options]) -> rank | nil, message        options as of core.trace.open
 --   rank.of(trace) -> the rank of an open trace
 local families = require "trace.ops.families"
+local gpus = require "lists.gpus"
 local opening = require "trace.analysis.opening"
 
 local rank = {}
@@ -25,6 +26,12 @@ function rank.open(path, options)
   local one = rank.of(trace)
   one.path = path
   return one
+end
+
+-- The GPU of the trace, with its peaks (lists/gpus.lua), or nil.
+function rank:gpu()
+  if self.known_gpu == nil then self.known_gpu = gpus.of(self.trace:info()) or false end
+  return self.known_gpu or nil
 end
 
 -- The arguments with this number (-1: none) as the sheets write them: dims, types, strides, concrete; nil if
@@ -103,11 +110,16 @@ end
 
 -- The input of perf_model from a combo.
 function rank:call_of(selection, combos, combo)
-  local number = combos.model_arguments[combo]
+  return self:call_with(combos.model_arguments[combo], function() return selection:kernels(combo) end)
+end
+
+-- The input of perf_model from the arguments with this number (-1: none); kernels() returns the names of the
+-- kernels.
+function rank:call_with(number, kernels)
   local dims, types, strides, concrete
   if number >= 0 then dims, types, strides, concrete = self.analysis:argument_values(number) end
   return { dims = list(dims), types = list(types), strides = list(strides), concrete = list(concrete),
-    kernels = function() return selection:kernels(combo) end }
+    kernels = kernels }
 end
 
 return rank

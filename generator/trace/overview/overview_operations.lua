@@ -24,6 +24,17 @@ local function roofline_columns(sheet)
   return sequences.filter(sheet.columns, function(title) return title:lower():find "roofline" ~= nil end)
 end
 
+-- A number, or the word of what bounds an op; nil: the cell is empty.
+local function roofline_cell(text) return tonumber(text) or text ~= "" and text or nil end
+
+-- Adds these columns to those of a table, and their titles.
+local function add_rooflines(columns, titles, rooflines)
+  for _, title in ipairs(rooflines) do
+    titles[#titles + 1] = title
+    columns[#columns + 1] = title:find "Bound" and title:lower() or fixed(title:lower(), 1)
+  end
+end
+
 -- The bars of shares of time.
 local function add_shares(out, rows, name, share, text)
   local largest = share(rows[1]) or 0
@@ -43,14 +54,11 @@ local function operations_table(sheet, rows)
     titles[#titles + 1] = rate[1]
     columns[#columns + 1] = fixed(rate[2], 2)
   end
-  for _, title in ipairs(rooflines) do
-    titles[#titles + 1] = title
-    columns[#columns + 1] = fixed(title, 1)
-  end
+  add_rooflines(columns, titles, rooflines)
   return { columns = columns, rows = sequences.map(rows, function(row)
     local out = {}
     for i, title in ipairs(titles) do
-      out[i] = i > 3 and tonumber(row[title]) or long_names.cell(row[title])
+      out[i] = i > 3 and roofline_cell(row[title]) or long_names.cell(row[title])
     end
     return out
   end) }
@@ -130,13 +138,17 @@ local function add_over_ranks(out, results, run)
   end
   if #rows == 0 then return end
   out:heading "Ops with most time, over all ranks"
-  out:table { columns = { named("op"), named("parameters"), fixed("kernel time (µs)", 1),
-    fixed("TFLOP/s", 2), fixed("TB/s", 2), "sheet" },
-    rows = sequences.map(rows, function(one)
-      local row = one.row
-      return { long_names.cell(row.name), long_names.cell(parameters(one.sheet, row)), tonumber(row[TIME]),
-        tonumber(row["TFLOPS/s_mean"]), tonumber(row["TB/s_mean"]), one.name }
-    end) }
+  local columns = { named("op"), named("parameters"), fixed("kernel time (µs)", 1), fixed("TFLOP/s", 2),
+    fixed("TB/s", 2), "sheet" }
+  local titles = {}
+  add_rooflines(columns, titles, roofline_columns(rows[1].sheet))
+  out:table { columns = columns, rows = sequences.map(rows, function(one)
+    local row = one.row
+    local cells = { long_names.cell(row.name), long_names.cell(parameters(one.sheet, row)),
+      tonumber(row[TIME]), tonumber(row["TFLOPS/s_mean"]), tonumber(row["TB/s_mean"]), one.name }
+    for i, title in ipairs(titles) do cells[6 + i] = roofline_cell(row[title]) end
+    return cells
+  end) }
   figure_sources.add(out, results, sequences.distinct(sequences.map(rows, function(one)
     return one.sheet.path
   end)))
@@ -144,10 +156,11 @@ end
 
 -- Whether a run's ops have their distance from the roofline.
 local function has_roofline(results, run)
-  return sequences.any(run.traces, function(trace)
-    local sheet = results:sheet(trace.csvs, "unified_perf_summary")
-    return sheet and #roofline_columns(sheet) > 0
-  end)
+  local sheets = run.batch and sequences.map(of_families(results, run), function(one) return one.sheet end)
+    or sequences.map(run.traces, function(trace)
+      return results:sheet(trace.csvs, "unified_perf_summary") or nil
+    end)
+  return sequences.any(sheets, function(sheet) return #roofline_columns(sheet) > 0 end)
 end
 
 -- Adds the section.
@@ -155,8 +168,9 @@ function overview_operations.add(out, results, runs)
   local knows = sequences.any(runs, function(run) return has_roofline(results, run) end)
   out:section("Operations", { note = "Kernel time by op, without communication. TFLOP/s and TB/s are those of"
     .. " the performance model; empty: the op has none."
-    .. (knows and "" or " The sheets have no peaks of this GPU, so no distance from its roofline: compare"
-      .. " the rates with its data sheet.") })
+    .. (knows and " Roofline time: the least time by the GPU's peaks; its share is of the mean time, and"
+      .. " above 100 % if data is in a cache or a peak does not fit the kernel."
+      or " The sheets have no peaks of this GPU, so no distance from its roofline: give --gpu NAME.") })
   local before = #out.body
   for _, run in ipairs(runs) do
     if run.batch then add_over_ranks(out, results, run) else add_run(out, results, run) end

@@ -44,7 +44,7 @@ struct numbers {
 // Texts of args, as written in the chunk; empty if they are missing.
 struct tokens {
     std::string_view dims, types, strides, concrete, collective, dtype, group, ranks, in_split, out_split,
-        name, labels;
+        name, labels, kernel;
 };
 
 struct fields {
@@ -92,6 +92,7 @@ inline constexpr struct {
     {"Out split size\"", nullptr, &tokens::out_split},
     {"name\"", nullptr, &tokens::name},
     {"labels\"", nullptr, &tokens::labels},
+    {"kernel\"", nullptr, &tokens::kernel},
 };
 constexpr size_t ARGUMENT_COUNT = sizeof ARGUMENTS / sizeof *ARGUMENTS;
 

@@ -47,6 +47,9 @@ void joiner::join_extras(const part &part) {
         to_.announced.push_back({before + from.event, comms_[from.collective]});
     }
     for (const event_size &from : part.sizes) to_.sizes.push_back({from.bytes, before + from.event});
+    for (const launched_kernel &from : part.launched) {
+        to_.launched.push_back({before + from.event, texts_[from.name]});
+    }
     for (const flow &from : part.flows) {
         to_.flows.push_back({from.id, tracks_[from.track], from.is_finish});
     }

@@ -229,6 +229,9 @@ struct part::reading {
     void keep_extra(const fields &from) {
         auto event = uint32_t(to.events.size());
         if (is_gpu(from.kind) && from.numbers.bytes >= 0) to.sizes.push_back({from.numbers.bytes, event});
+        bool is_call = from.kind == kind::runtime || from.kind == kind::driver;
+        if (is_call && to.keeps_launched && !from.tokens.kernel.empty())
+            to.launched.push_back({event, text(from.tokens.kernel)});
         if (from.kind != kind::cpu_op) return;
         uint32_t collective = collective_of(from);
         if (collective != NONE) to.announced.push_back({event, collective});
@@ -393,6 +396,7 @@ bool part::take(chunk &chunk) {
     flows.clear();
     sizes.clear();
     announced.clear();
+    launched.clear();
     namings.clear();
     flaws.fill(0);
     first_flaw.fill(0);

@@ -47,7 +47,8 @@ class part {
     std::vector<event_size> sizes;
     std::vector<announcement> announced;
     std::vector<naming> namings;
-    bool keeps_frames = false; // read_options::frames
+    std::vector<launched_kernel> launched;
+    bool keeps_frames = false, keeps_launched = false; // read_options
     std::array<uint64_t, size_t(flaw::count)> flaws;
     std::array<uint64_t, size_t(flaw::count)> first_flaw;
     uint32_t events_in_chunk;

@@ -29,8 +29,8 @@ struct desk {
 // Threads that cut, read and join.
 class crew {
   public:
-    crew(splitter &splitter, joiner &joiner, size_t workers, bool keeps_frames)
-        : splitter_(splitter), joiner_(joiner), workers_(workers), keeps_frames_(keeps_frames),
+    crew(splitter &splitter, joiner &joiner, size_t workers, const read_options &options)
+        : splitter_(splitter), joiner_(joiner), workers_(workers), options_(options),
           new_desks_(2 * workers) {}
 
     // Reads all chunks. false: `problem` is the first of the file. Throws bad_alloc.
@@ -78,7 +78,8 @@ class crew {
         if (free_.empty()) {
             new_desks_--;
             auto made = std::make_unique<desk>();
-            made->part.keeps_frames = keeps_frames_;
+            made->part.keeps_frames = options_.frames;
+            made->part.keeps_launched = options_.launched;
             return made;
         }
         std::unique_ptr<desk> taken = std::move(free_.back());
@@ -124,7 +125,7 @@ class crew {
     splitter &splitter_;
     joiner &joiner_;
     size_t workers_;
-    bool keeps_frames_;
+    const read_options &options_;
 
     std::mutex cutting_; // guards the splitter and
     bool is_cut_ = false;
@@ -149,7 +150,7 @@ bool read(const char *path, const read_options &options, trace &to, problem &pro
         splitter splitter(*input, path, options.chunk_size);
         joiner joiner(to, *input);
         size_t workers = size_t(std::max(1, options.workers));
-        if (!crew(splitter, joiner, workers, options.frames).read(problem)) return false;
+        if (!crew(splitter, joiner, workers, options).read(problem)) return false;
         joiner.finish();
         return read_root(splitter, to, problem);
     } catch (const std::bad_alloc &) {

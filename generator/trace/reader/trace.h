@@ -70,6 +70,16 @@ struct event_size {
     uint32_t event;
 };
 
+// The kernel of a call of the runtime, by its args, as in traces of AMD's GPUs.
+struct launched_kernel {
+    uint32_t event, name;
+};
+
+// The functions of Python around a captured call, outermost first, for the copy of it that a replay has.
+struct borrowed_stack {
+    uint32_t event, stack; // stack: one of trace::stacks
+};
+
 // An arrow between host and GPU (category ac2g): its start at the launch, its finish at the GPU event.
 struct flow {
     int64_t id;
@@ -106,14 +116,20 @@ struct trace {
     texts names; // every distinct text
     std::vector<argument_set> argument_sets;
     std::vector<collective> collectives;
-    std::vector<announcement> announced; // in order of the events
-    std::vector<event_size> sizes;       // likewise
+    std::vector<announcement> announced;   // in order of the events
+    std::vector<event_size> sizes;         // likewise
+    std::vector<launched_kernel> launched; // likewise; on request
     std::vector<track> tracks;
     std::vector<flow> flows; // until they are linked
     std::array<uint64_t, size_t(flaw::count)> flaws{};
     // The first of each flaw: byte offset in the unpacked file; of overlapping and unlinked: uid.
     std::array<uint64_t, size_t(flaw::count)> first_flaw{};
     uint64_t events_in_file = 0;
+    // Copies of captured ops (trace/analysis/captures.h): their number and stacks; GPU events of graph
+    // launches, and those that match a captured call.
+    uint64_t added_events = 0, graph_events = 0, graph_events_matched = 0;
+    std::vector<borrowed_stack> borrowed; // in order of the events
+    std::vector<std::vector<uint32_t>> stacks;
     int64_t rank = UNKNOWN, world_size = UNKNOWN, base_nanoseconds = 0, devices = 0;
     bool is_own = false; // written by gentables, which traces only some steps
     // In such a trace: the types of operands with GEMMs that are computed in another type, and that type, as
@@ -129,6 +145,7 @@ struct read_options {
     int workers = 1;                     // threads, this one included
     size_t chunk_size = size_t(1) << 18; // bytes that a thread takes at once
     bool frames = false;                 // also the functions of Python, kind::frame, as most analyses do not
+    bool launched = false;               // also trace::launched
 };
 
 // Reads the file at `path`: JSON, or gzip or zstd of it. The trace is the same for any options. If it fails,

@@ -214,6 +214,7 @@ void keep_within(trace &trace, std::vector<window> windows) {
     renumber(trace.host, numbers, [](uint32_t &one) -> uint32_t & { return one; });
     renumber(trace.announced, numbers, [](announcement &one) -> uint32_t & { return one.event; });
     renumber(trace.sizes, numbers, [](event_size &one) -> uint32_t & { return one.event; });
+    renumber(trace.borrowed, numbers, [](borrowed_stack &one) -> uint32_t & { return one.event; });
     trace.kept = std::move(windows);
 }
 

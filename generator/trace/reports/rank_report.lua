@@ -31,6 +31,14 @@ local function add_flaws(notes, info)
   end
 end
 
+-- The kernels of replayed graphs that have no op in the captured traces of --capture.
+local function add_graph_events(notes, info)
+  local all, matched = info.graph_events or 0, info.graph_events_matched or 0
+  if matched == all then return end
+  notes[#notes + 1] = { "graph kernels without an op", all - matched, nil, ("of %d GPU events of replayed "
+    .. "graphs: no captured graph has such a kernel at its place"):format(all) }
+end
+
 local function with_defaults(options)
   return setmetatable({}, { __index = function(_, key)
     local value = options and options[key]
@@ -43,7 +51,9 @@ end
 -- are any, they are the last sheet, `incomplete`.
 function rank_report.sheets(rank, options)
   local notes = {}
-  add_flaws(notes, rank.trace:info())
+  local info = rank.trace:info()
+  add_flaws(notes, info)
+  add_graph_events(notes, info)
   local made = list.make_of_rank(rank, with_defaults(options), notes)
   if #notes > 0 then
     made[#made + 1] = { name = "incomplete", columns = { "what", "count", "first", "note" }, rows = notes }

@@ -9,6 +9,7 @@
 -- filters the traces are those of rank 0.
 local fail = require "base.fail"
 local file = require "core.file"
+local gpus = require "lists.gpus"
 local ordering = require "base.ordering"
 local progress = require "system.progress"
 local per_trace = require "trace.runs.per_trace"
@@ -192,8 +193,9 @@ end
 
 -- The sheets of a configuration, and notes.
 local function sheets_of(configuration, ranks, options)
-  local list, notes = {}, {}
+  local list = {}
   for _, part in ipairs(modules(options)) do sequences.append(list, part.make(ranks)) end
+  local notes = gpus.missing(sequences.field(ranks, "info"))
   if #ranks > 1 then add_collectives(list, configuration, ranks, notes, options.gpus_per_node) end
   list[#list + 1] = incomplete_sheet(ranks)
   return list, notes

@@ -4,6 +4,7 @@
 local per_trace = require "trace.runs.per_trace"
 local fail = require "base.fail"
 local collective = require "profile.collective"
+local gpus = require "lists.gpus"
 local opening = require "trace.analysis.opening"
 local run_folder = require "trace.runs.run_folder"
 local progress = require "system.progress"
@@ -26,6 +27,10 @@ job.steps = {
     help = "only the work within annotations of this name; * stands for any characters" },
 }
 
+-- The option that selects the peaks of a GPU, of commands with rooflines.
+job.gpu = { name = "gpu", value = "NAME",
+  help = "GPU with the peaks of the roofline, such as H100 (default: that of the trace)" }
+
 local shared = {
   { name = "threads", value = "N", list = true, help = "only these thread counts: 256 512" },
   { name = "channels", value = "N", list = true, help = "only these channel counts" },
@@ -35,6 +40,8 @@ local shared = {
     help = "the same as PATH; tracelens_analysis/ in a sweep means the sweep" },
   { name = "tracelens-path", value = "DIR", many = true, help = "the same" },
   job.steps[1], job.steps[2],
+  { name = "capture", value = "DIR",
+    help = "traces of the capture of CUDA graphs: their ops count for the kernels of replayed graphs" },
   collective.option,
   { name = "jobs", value = "N", type = "whole",
     help = "traces at a time (default: one for each core)" },
@@ -62,11 +69,13 @@ local function paths_of(args)
   fail.input("no trace is given; give a sweep, a configuration's folder or traces")
 end
 
--- Selects the kernels that communicate and the parts of all traces that are read from now on, by these
--- options. Returns the parts as a text.
+-- Selects the kernels that communicate, the GPU and the parts of all traces that are read from now on, by
+-- these options. Returns the parts as a text.
 function job.select(args)
   collective.add_kernels(args.collectives)
+  gpus.select(args.gpu)
   local steps = run_folder.numbers(args.steps, "steps")
+  opening.capture(args.capture, args.stacks)
   opening.select((steps or args.annotation) and { steps = steps, annotations = args.annotation } or nil)
   return opening.selected()
 end

@@ -116,8 +116,8 @@ function trace_digest.open(path)
       AGAIN)
   end
   if header.selection ~= opening.selected() then
-    return nil, ("%s: was made with other --steps or --annotation; give the same ones, or %s"):format(path,
-      AGAIN)
+    return nil, ("%s: was made with other --steps, --annotation or --capture; give the same ones, or %s")
+      :format(path, AGAIN)
   end
   return setmetatable({ path = path, header = header, at = at }, trace_digest)
 end

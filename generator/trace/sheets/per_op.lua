@@ -52,7 +52,7 @@ local function parameters(numbers, at, perf_models)
   return names
 end
 
-local function columns_of(params)
+local function columns_of(params, gpu)
   local columns = { "name" }
   local function add(...)
     for i = 1, select("#", ...) do columns[#columns + 1] = (select(i, ...)) end
@@ -67,6 +67,7 @@ local function columns_of(params)
     "Input Strides_first", "Concrete Inputs_first")
   for _, rate in ipairs(rates) do add("Kernel Time (µs)_" .. (titles[rate] or rate)) end
   add("Kernel Time (µs)_sum", "name_count", "UID_first")
+  if gpu then add(table.unpack(grouping.roofline_columns)) end
   return columns
 end
 
@@ -85,7 +86,9 @@ local function row_of(rank, combos, at, perf_models, params, group)
   row:add(perf.spec, at.whole[group], at.brief[group])
   row:add(rank:arguments(combos.arguments[combo], true))
   for _, rate in ipairs(rates) do row:add(grouping.cell(groups[1][rate][group])) end
-  return row:add(groups[1].sum[group], groups.count[group], groups.uid[group])
+  row:add(groups[1].sum[group], groups.count[group], groups.uid[group])
+  if at.gpu then row:add(grouping.roofline(at.gpu, perf, grouping.cell(groups[1].mean[group]))) end
+  return row
 end
 
 -- Appends each sheet that lists a group to `list`; sheets: the one of each combo.
@@ -95,7 +98,7 @@ local function append(list, rank, combos, at, perf_models, sheets)
   for _, of_sheet in ipairs(ordering.groups(numbers, function(group) return sheets[at.firsts[group]] end)) do
     local name = of_sheet.key
     local params = parameters(of_sheet, at, perf_models)
-    local sheet = { name = name, columns = columns_of(params), rows = {}, groups = {} }
+    local sheet = { name = name, columns = columns_of(params, at.gpu), rows = {}, groups = {} }
     for _, group in ipairs(order) do
       if sheets[at.firsts[group]] == name then
         sheet.rows[#sheet.rows + 1] = row_of(rank, combos, at, perf_models, params, group)
@@ -119,17 +122,19 @@ local function count_idle(combos, perf_models)
   return count
 end
 
--- The sheets of one selection; `only`: a sheet's name, or nil for all. Also returns the reasons for ops
+-- The sheets of one selection. options: only = a sheet's name (nil: all); gpu = of rank:gpu(), for the
+-- columns of its roofline (nil: without). Also returns the reasons for ops
 -- without a model ({ [reason] = number of ops }); selection and map, for the instances of a row (sheet.groups
 -- has the group of each row); and the number of ops that ran nothing on the GPU.
-function per_op.of(rank, kind, evaluate, sheet_of, only)
+function per_op.of(rank, kind, evaluate, sheet_of, options)
   local selection, combos = rank:select(kind)
   local function wanted(op)
     local sheet = sheet_of(op)
-    return (only == nil or sheet == only) and sheet or nil
+    return (options.only == nil or sheet == options.only) and sheet or nil
   end
   local perf_models, sheets, left_out = perf_models_of(rank, selection, combos, evaluate, wanted)
   local at = grouped(selection, combos, perf_models, sheets)
+  at.gpu = options.gpu
   local list = {}
   append(list, rank, combos, at, perf_models, sheets)
   return list, left_out, selection, at.map, count_idle(combos, perf_models)
@@ -156,8 +161,10 @@ end
 
 -- The sheets of all ops and of their backward.
 function per_op.make(rank, _, notes)
-  local list, left_out, _, _, idle = per_op.of(rank, "modelled", perf_model.of, forward_sheet)
-  local backward, backward_left_out = per_op.of(rank, "backward", perf_model.backward_of, backward_sheet)
+  local options = { gpu = rank:gpu() }
+  local list, left_out, _, _, idle = per_op.of(rank, "modelled", perf_model.of, forward_sheet, options)
+  local backward, backward_left_out = per_op.of(rank, "backward", perf_model.backward_of, backward_sheet,
+    options)
   table.move(backward, 1, #backward, #list + 1, list)
   add_counts(left_out, backward_left_out)
   table.sort(list, ordering.by("name"))

@@ -1,7 +1,9 @@
 -- The sheets steps and phases: the GPU's time by use, as in gpu_timeline, of each step, and of all steps of
 -- prefill and of decode. A step is a mark ProfilerStep#N of torch's profiler, or, without these, an
 -- annotation that is in no other. The phase comes from the name of an annotation: trace/analysis/opening.lua.
+-- If no annotation has one, it is inferred (inferred_phases.lua), and a column has what from.
 local grouping = require "trace.ops.grouping"
+local inferred_phases = require "trace.sheets.inferred_phases"
 local opening = require "trace.analysis.opening"
 local ordering = require "base.ordering"
 local sequences = require "base.sequences"
@@ -13,7 +15,7 @@ local times = {
 }
 local columns_of_times = sequences.field(times, 1)
 
-local REST = "outside of steps"
+local REST, FROM = "outside of steps", "inferred from"
 
 -- The GPU's times within each mark, and then of the rest.
 local function timelines(rank, marks, options)
@@ -31,15 +33,19 @@ local function steps_of(marks)
   return opening.outermost(#steps > 0 and steps or marks)
 end
 
-local function steps_sheet(rank, marks, options)
-  local sheet = { name = "steps", rows = {},
-    columns = sequences.join { { "step", "phase", "start (µs)", "host time (µs)", "GPU events" },
-      columns_of_times } }
+-- calls: of inferred_phases.of; nil: annotations have phases.
+local function steps_sheet(rank, marks, calls, options)
+  local is_inferred = calls and #calls > 0
+  local sheet = { name = "steps", rows = {}, columns = sequences.join { { "step", "phase", "start (µs)",
+    "host time (µs)", "GPU events" }, columns_of_times, { is_inferred and FROM or nil } } }
   local steps = steps_of(marks)
   local all = timelines(rank, steps, options)
   for i, mark in ipairs(steps) do
-    sheet.rows[i] = grouping.row():add(mark.name, opening.phase_of(mark.name), mark.start,
-      mark.stop - mark.start, all[i].events):add(table.unpack(cells_of(all[i])))
+    local phase, from = opening.phase_of(mark.name), nil
+    if is_inferred then phase, from = inferred_phases.within(calls, mark.start, mark.stop) end
+    sheet.rows[i] = grouping.row():add(mark.name, phase, mark.start, mark.stop - mark.start, all[i].events)
+      :add(table.unpack(cells_of(all[i])))
+    if is_inferred then sheet.rows[i]:add(from) end
   end
   local rest = all[#all]
   if rest.events > 0 then
@@ -49,36 +55,56 @@ local function steps_sheet(rank, marks, options)
   return sheet
 end
 
--- Sums of the steps of each phase, and the steps outside of them; nil: no mark has a phase.
-local function phases_sheet(rank, marks, options)
-  local steps = opening.outermost(sequences.filter(marks, function(mark)
-    return opening.phase_of(mark.name)
-  end))
-  if #steps == 0 then return nil end
-  local all, of_phase = timelines(rank, steps, options), {}
-  local function add(phase, one, host_us)
-    local sum = of_phase[phase] or { steps = 0, host = 0.0, events = 0, cells = {} }
+-- Sums over the parts of each phase, { phase, start, stop, count, from }, and the events outside of them: by
+-- phase, in order, { phase, count, host (µs), events, cells, from }.
+local function sums_of(rank, parts, options)
+  local all, of_phase = timelines(rank, parts, options), {}
+  local function add(phase, one, part)
+    local sum = of_phase[phase] or { phase = phase, count = 0, host = 0.0, events = 0, cells = {} }
     of_phase[phase], sum.events = sum, sum.events + one.events
-    if host_us then sum.steps, sum.host = sum.steps + 1, sum.host + host_us end
+    if part then
+      sum.count, sum.host, sum.from = sum.count + part.count, sum.host + (part.stop - part.start), part.from
+    end
     for i, cell in ipairs(cells_of(one)) do sum.cells[i] = (sum.cells[i] or 0.0) + cell end
   end
-  for i, mark in ipairs(steps) do add(opening.phase_of(mark.name), all[i], mark.stop - mark.start) end
+  for i, part in ipairs(parts) do add(part.phase, all[i], part) end
   if all[#all].events > 0 then add(REST, all[#all]) end
-  local sheet = { name = "phases", rows = {},
-    columns = sequences.join { { "phase", "steps", "host time ms", "GPU events" }, columns_of_times } }
-  for _, phase in ipairs(ordering.sorted_keys(of_phase)) do
-    local sum = of_phase[phase]
-    sheet.rows[#sheet.rows + 1] = grouping.row():add(phase, sum.steps, sum.host / 1e3, sum.events)
-      :add(table.unpack(sum.cells))
-  end
-  return sheet
+  return sequences.map(ordering.sorted_keys(of_phase), function(phase) return of_phase[phase] end)
+end
+
+-- The sheet of the marks with a phase; nil: none has one.
+local function phases_sheet(rank, marks, options)
+  local parts = sequences.map(opening.outermost(sequences.filter(marks, function(mark)
+    return opening.phase_of(mark.name)
+  end)), function(mark)
+    return { phase = opening.phase_of(mark.name), start = mark.start, stop = mark.stop, count = 1 }
+  end)
+  if #parts == 0 then return nil end
+  return { name = "phases", rows = sequences.map(sums_of(rank, parts, options), function(sum)
+    return grouping.row():add(sum.phase, sum.count, sum.host / 1e3, sum.events):add(table.unpack(sum.cells))
+  end), columns = sequences.join { { "phase", "steps", "host time ms", "GPU events" }, columns_of_times } }
+end
+
+-- The same with inferred phases; nil: there are none.
+local function inferred_sheet(rank, parts, options)
+  if #parts == 0 then return nil end
+  return { name = "phases", rows = sequences.map(sums_of(rank, parts, options), function(sum)
+    return grouping.row():add(sum.phase, sum.count, sum.events):add(table.unpack(sum.cells)):add(sum.from)
+  end), columns = sequences.join { { "phase", "calls of attention", "GPU events" }, columns_of_times,
+    { FROM } } }
 end
 
 return {
   -- options: include_unlinked.
   make = function(rank, options)
-    local marks = rank.trace:marks()
-    if #marks == 0 then return {} end
-    return { steps_sheet(rank, marks, options), phases_sheet(rank, marks, options) }
+    local marks, calls = rank.trace:marks(), nil
+    local phases = phases_sheet(rank, marks, options)
+    if not phases then
+      local parts
+      parts, calls = inferred_phases.of(rank)
+      phases = inferred_sheet(rank, parts, options)
+    end
+    local steps = #marks > 0 and steps_sheet(rank, marks, calls, options) or nil
+    return steps and { steps, phases } or { phases }
   end,
 }

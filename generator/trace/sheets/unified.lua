@@ -3,6 +3,7 @@ local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local perf_model = require "trace.ops.perf_model"
 local python_literals = require "codec.python_literals"
+local sequences = require "base.sequences"
 
 local columns = { "name", "op category", "process_name", "process_label", "thread_name", "Input Dims",
   "Input type", "Input Strides", "Concrete Inputs", "ex_UID", "operation_count", "total_duration_us",
@@ -72,6 +73,7 @@ end
 
 return {
   make = function(rank)
+    local gpu = rank:gpu()
     local selection, combos = rank:select("unified")
     local perf_models, categories = {}, {}
     for combo = 1, #combos.name do
@@ -90,8 +92,12 @@ return {
         whole[group], brief[group])
       up_to = up_to + time.sum[group]
       row:add(grouping.percent(time.sum[group], total), grouping.percent(up_to, total))
+      if gpu then
+        row:add(grouping.roofline(gpu, perf_models[combo], grouping.cell(time.mean[group])))
+      end
       rows[#rows + 1] = row
     end
-    return { { name = "unified_perf_summary", columns = columns, rows = rows } }
+    return { { name = "unified_perf_summary", rows = rows,
+      columns = sequences.join { columns, gpu and grouping.roofline_columns or {} } } }
   end,
 }

@@ -6,6 +6,7 @@ local example_of = require("trace.runs.example").of
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.gemm_command"
+local gpus = require "lists.gpus"
 local job = require "trace.runs.job"
 local per_trace = require "trace.runs.per_trace"
 local pipeline_overview = require "trace.pipeline.pipeline_overview"
@@ -116,6 +117,12 @@ local function answers_of(pipeline, traces)
     end
   end
   print_warnings(pipeline, warnings)
+  if not pipeline.without.reports then
+    local infos = sequences.map(traces, function(task)
+      return answers[task.entry] and answers[task.entry].info
+    end)
+    for _, line in ipairs(gpus.missing(infos)) do pipeline.work:print_once(line) end
+  end
   return answers, found
 end
 
@@ -231,8 +238,9 @@ local function pipeline_of(args, work)
     xlsx = work.xlsx, sqlite = work.sqlite, forms = forms, fresh = args.fresh, report_options = options,
     made = 0, there = 0,
     gpus_per_node = args.gpus_per_node, without = without_of(args), gzip = args.gzip or false,
-    options_text = ("%s %s %s top %d %s kernels %s %s"):format(options.include_unlinked, options.micro_idle,
-      options.short_limit, top_k, forms, trace_digest.kernels(), work.selection),
+    options_text = ("%s %s %s top %d %s kernels %s %s gpu %s"):format(options.include_unlinked,
+      options.micro_idle, options.short_limit, top_k, forms, trace_digest.kernels(), work.selection,
+      gpus.selected()),
     threads_each = math.max(1, workers.jobs() // jobs), stamps = stamps.open(analysis .. "/.gentables"),
     bar = progress.new(), against = args.against, products = {} }
 end
@@ -285,7 +293,7 @@ return {
     { name = "gzip", help = "pack the merged traces" },
     { name = "csv", help = "only CSVs, no workbooks" },
     sheets.formats_option(),
-    nodes.option,
+    nodes.option, job.gpu,
     { name = "fresh", help = "make everything again, existing files too" },
   }),
   example = example_of "trace pipeline {SWEEP}",

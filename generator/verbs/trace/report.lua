@@ -5,6 +5,7 @@
 local against = require "trace.compare.against"
 local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
+local gpus = require "lists.gpus"
 local job = require "trace.runs.job"
 local nodes = require "trace.collectives.nodes"
 local ordering = require "base.ordering"
@@ -84,7 +85,7 @@ local function report(entry, args, options, threads)
   local list, notes = rank_report.sheets(one, sequences.merged(options, { rank = entry.rank }))
   fail.unless(require("core.file").make_folder(base:match("^(.*)/[^/]*$")))
   rank_report.write(list, sheets.paths(base, args))
-  local info = sequences.pick(one.trace:info(), { "rank", "world_size" })
+  local info = sequences.pick(one.trace:info(), { "rank", "world_size", "device_name", "multiprocessors" })
   return pack.pack { count = #list, warning = rank_report.warning(path, notes), info = info }
 end
 
@@ -131,6 +132,12 @@ local function report_all(entries, args, options)
   end, { jobs = jobs, progress = bar, title = "reports" })
   bar:clear()
   return results
+end
+
+-- Prints a line on each GPU without known peaks. made: the results of print_result, or false.
+local function note_gpus(made)
+  local infos = sequences.map(made, function(written) return written and written.info or nil end)
+  for _, line in ipairs(gpus.missing(infos)) do fail.note(line) end
 end
 
 -- ---- The page --------------------------------------------------------------------------------------------
@@ -274,7 +281,7 @@ return {
     { name = "budget", value = "SECONDS", type = "number", above = 0,
       help = "-b -r: time for all; the report lists those that it did not reach" },
     { name = "page", help = "write the page also with --csv" },
-    against.option,
+    against.option, job.gpu,
   }, true)),
   example = example_of "trace report {SWEEP} --out reports",
   run = function(args)
@@ -295,6 +302,7 @@ return {
       end
     end
     if written == 0 then return code end
+    note_gpus(made)
     if args.page and args.csv then
       write_page(entries, made, earlier, failures, args)
     elseif args.csv then

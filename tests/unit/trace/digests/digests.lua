@@ -31,6 +31,7 @@ function TestDigests.test_results_are_the_same_bytes()
   local wanted = digests.results(sweep)
   luaunit.assertNotNil(wanted["256thread/collective_reports/collective_28ch_csvs/straggler_summary.csv"])
   luaunit.assertNotNil(wanted["256thread/collective_reports/collective_28ch_csvs/nccl_all2allv.csv"])
+  luaunit.assertStrContains(wanted["tracelens_analysis/overview.html"], "straggler_summary.csv")
   luaunit.assertEquals({ digests.make(0, sweep, "--out", out) }, { 4, 0, "" })
   luaunit.assertEquals(digests.results(out), wanted)
   -- Beside the traces: these are not read again, or they would be errors.
@@ -59,7 +60,7 @@ function TestDigests.test_the_selection_of_steps_is_part_of_a_digest()
   luaunit.assertNotEquals(digests.results(sweep), wanted)
   digests.make(0, sweep, "--out", out, "--steps", "4")
   luaunit.assertEquals(digests.results(out, "--steps", "4"), wanted)
-  lib.reports(2, "was made with other --steps or --annotation; give the same ones",
+  lib.reports(2, "was made with other --steps, --annotation or --capture; give the same ones",
     lib.run("trace", "gemm", out, "--out", lib.work .. "/x"))
 end
 
@@ -92,7 +93,11 @@ function TestDigests.test_the_report_over_ranks_is_the_same()
     local workbook = lib.work .. "/report.xlsx"
     lib.ends_with(0, lib.run("trace", "report", "-b", lib.work .. "/run", "-f", "rank", "-e", extension, "-o",
       workbook))
-    return { file.read(workbook), digests.tree(lib.work .. "/report_csvs") }
+    local page = lib.work .. "/report.html"
+    local made = { assert(file.read(workbook)), digests.tree(lib.work .. "/report_csvs"),
+      assert(file.read(page)) }
+    assert(os.remove(page))
+    return made
   end
   for rank = 0, 1 do digests.trace(rank, rank):write(("%s/run/rank_%d.json"):format(lib.work, rank)) end
   local wanted = report "json"
