@@ -12,6 +12,8 @@ import statistics
 import sys
 from collections import defaultdict
 
+from reader_sizes import print_counts
+
 HEADER = "world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op,time (us),mode"
 DTYPES = {"bfloat16": ("BFloat16", 2), "float16": ("Half", 2), "float32": ("Float", 4)}
 HIDDEN_SIZE = 1024
@@ -137,7 +139,7 @@ def ask(path):
         assert profile.look_up(FX_NAMES[op], tuple(range(0, 2 * world, 2)), 1024, name) is None  # another stride
     assert profile.look_up("broadcast", (0, 1), 1024, "BFloat16") is None
     assert profile.look_up("all_reduce", (0, 1, 2, 3), 1024, "BFloat16") is None  # unmeasured
-    print("%d asked" % asked)
+    print_counts(asked, 0, "pytorch", "rules of Inductor", "0196bc40 (2026-08)")
 
 
 if __name__ == "__main__":

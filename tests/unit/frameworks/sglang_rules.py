@@ -12,7 +12,7 @@ import sys
 import types
 from typing import NamedTuple
 
-from reader_sizes import check_gaps, is_listed, sizes_of, strategy_of, write_rows
+from reader_sizes import check_gaps, is_listed, print_counts, sizes_of, strategy_of, write_rows
 
 PLANS = {
     2: {"graph": [(32, "ONESHOT"), (512, "TWOSHOT"), (4096, "NCCL")], "eager": [(128, "ONESHOT"), (4096, "NCCL")]},
@@ -124,6 +124,8 @@ def ask(path, graph, eager):
         module.apply()
         assert configs.get_all_reduce_config is user.get_all_reduce_config is not own
         asked, listed = ask_all(module, user.get_all_reduce_config, thresholds)
+        version = "09e7d8ed (2026-08)" if has_lamport else "0fbab45d (2026-07)"
+        print_counts(asked, listed, "sglang", "rules of SGLang", version)
         appended = module.over({**vars(configs), "get_all_reduce_config": own})
         assert all(appended(world) == user.get_all_reduce_config(world) for world in PLANS)
         # Numbers of blocks, and ranks without rows, are SGLang's; so is all on another GPU.
@@ -153,7 +155,6 @@ def ask(path, graph, eager):
         assert "Heuristic" in str(error) and "SGLang of" in str(error)
     else:
         raise AssertionError("a version with other names")
-    print("%d asked, %d of them listed as gaps" % (asked, listed))
 
 
 if __name__ == "__main__":
