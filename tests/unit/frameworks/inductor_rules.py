@@ -3,6 +3,7 @@
 
     inductor_rules.py rows FOLDER  writes rows of NCCL, and of a faster strategy
     inductor_rules.py ask FILE     asks for every time, between the sizes and outside
+    inductor_rules.py ask_installed FILE   asks the Inductor that is installed for every time, and beside it
 """
 
 import json
@@ -142,5 +143,25 @@ def ask(path):
     print_counts(asked, 0, "pytorch", "rules of Inductor", "0196bc40 (2026-08)")
 
 
+def ask_installed(path):
+    import torch
+    from torch._inductor.fx_passes.profile_guided_estimation import ProfileData
+
+    profile, asked = ProfileData(), 0
+    profile.load(path)
+    for world, dtype, op in CASES:
+        for tokens in sizes_of(dtype):
+            elements = tokens * HIDDEN_SIZE // (world if op == "reducescatter" else 1)
+            for first in (0, world):  # also of ranks that the file does not name
+                for near, within in ((elements - 1, 0.1), (elements, 1e-9), (elements + 1, 0.1)):
+                    ranks = tuple(range(first, first + world))
+                    answered, source = profile.lookup_collective(FX_NAMES[op], ranks, near, DTYPES[dtype][0])
+                    time = time_of(world, dtype, op, tokens)
+                    assert source == "profile" and abs(answered * 1000 / time - 1) < within, (near, answered, time)
+                    asked += 1
+    assert profile.lookup_collective("all_reduce", (0, 1, 2, 3), 1024, "BFloat16") is None  # unmeasured
+    print_counts(asked, 0, "pytorch", "Inductor, run", torch.__version__)
+
+
 if __name__ == "__main__":
-    {"rows": rows, "ask": ask}[sys.argv[1]](*sys.argv[2:])
+    {"rows": rows, "ask": ask, "ask_installed": ask_installed}[sys.argv[1]](*sys.argv[2:])
