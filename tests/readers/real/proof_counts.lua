@@ -3,7 +3,7 @@
 --   gentables lua proof_counts.lua PLAN PROOF.json...
 --
 -- PLAN has lines `RANKS BYTES ALGORITHM`: the choices at measured sizes. Prints the numbers of choices that
--- were asked and obeyed, and the name of the library; fails if the file has other choices, or leaves some out.
+-- were asked and obeyed, and the name of the library; fails if the file has other choices, or lacks some.
 local file = require "core.file"
 local json = require "codec.json"
 

@@ -56,7 +56,8 @@ has_there() { [ -x "$root/usr/bin/$1" ]; }
 # compiled NAME MPICC: $WORK/NAME of NAME.c.
 compiled() { ends_with 0 there "$2" -O1 "$WORK/$1.c" -o "$WORK/$1"; }
 
-# proves FORMAT FILE PLAN: every choice is obeyed; a wrong one, that the ranks read after gentables did, is not.
+# proves FORMAT FILE PLAN: every choice is obeyed, and a wrong one, which the ranks read after gentables read
+# the file, is noticed.
 # shellcheck disable=SC2086
 proves() {
     format=$1 file=$2 plan=$3
