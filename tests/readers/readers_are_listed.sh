@@ -33,3 +33,14 @@ part trtllm-header | grep -q '^trtllm-header .* customAllReduceUtils.h (--arch a
 
 rejects "--arch sm90: name the folder of its rows" formats --arch sm90
 rejects "no benchmark.tp{N}" formats --data-dir "$WORK"
+
+# Each proof that the list names counts what it asked, for table.sh, and table.sh reports one that does not.
+for proof in $("$GENTABLES" lua "$SOURCE/tests/readers/proofs.lua"); do
+    script=$(find "$SOURCE/tests" -name "$proof.sh" -o -name "${proof#*_}.sh")
+    [ -n "$script" ] || die "no script of $proof"
+    grep -Eq '^ *(counts|rules) ' "$script" || die "$script counts nothing"
+done
+build=$(dirname -- "$(dirname -- "$GENTABLES")")
+ends_with 0 sh "$SOURCE/tests/readers/table.sh" "$build" formats_nccl_tuner_is_read
+has "^\| \`nccl\` \| rules of NCCL's example plugin \| [0-9.]+ \| ([0-9]+) \| \1 \| 0 \|\$" "$stdout"
+ends_with 1 sh "$SOURCE/tests/readers/table.sh" "$build" formats_bad_input_ends_in_one_line # no counts

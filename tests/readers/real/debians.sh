@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes Debians with programs that read our files, for tests/readers/real/readers_obey.sh: a folder for each
-# release, with Open MPI, MPICH, UCC and PyTorch in the versions of that release. Folders that are finished
-# stay as they are. Prints their paths with colons between them, for GENTABLES_READERS.
+# Makes Debians with programs that read our files, for real_readers_obey.sh: a folder for each release, with
+# Open MPI, MPICH, UCC and PyTorch in the versions of that release. Folders that are finished stay.
+# Prints their paths with colons between them, for GENTABLES_READERS.
 #
 #   sudo sh tests/readers/real/debians.sh FOLDER [RELEASE...]      default: trixie sid
 #

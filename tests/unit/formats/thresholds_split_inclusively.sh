@@ -34,11 +34,11 @@ known = Thresholds.load(path)
 borders = [int((a * b) ** 0.5) for a, b in ((65536, 524288), (524288, 4194304))]
 assert known.world_sizes() == [2, 6]
 asked = [(2, 0, "ONESHOT"), (2, 8192, "ONESHOT"), (2, 65536, "ONESHOT"), (2, borders[0], "ONESHOT"),
-         (2, borders[0] + 1, "TWOSHOT"), (2, 524288, "TWOSHOT"), (2, borders[1], "TWOSHOT"), (2, borders[1] + 1, "NCCL"),
-         (2, 4194304, "NCCL"), (2, 1 << 62, "NCCL"), (6, 1, "ONESHOT"), (6, 65536, "ONESHOT"), (6, 1 << 40, "ONESHOT"),
-         (4, 8192, "NCCL_SYMMETRIC")]
-for world_size, size, best in asked:
-    assert known.strategy(world_size, size) == best, (world_size, size, known.strategy(world_size, size), best)
+         (2, borders[0] + 1, "TWOSHOT"), (2, 524288, "TWOSHOT"), (2, borders[1], "TWOSHOT"),
+         (2, borders[1] + 1, "NCCL"), (2, 4194304, "NCCL"), (2, 1 << 62, "NCCL"), (6, 1, "ONESHOT"),
+         (6, 65536, "ONESHOT"), (6, 1 << 40, "ONESHOT"), (4, 8192, "NCCL_SYMMETRIC")]
+for world, size, best in asked:
+    assert known.strategy(world, size) == best, (world, size, known.strategy(world, size), best)
 print(len(asked))
 assert known.fallback == "NCCL_SYMMETRIC"
 assert known.custom_max_bytes(2) == borders[1] and known.custom_max_bytes(3) == 0
