@@ -166,9 +166,12 @@ fi
 } >"$WORK/data/benchmark.tp4.nodes2.host.csv"
 succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi,ompi-han
 if [ -e ompi_han.conf ]; then die "a file for coll/han on one node, where it does nothing"; fi
-timeout 200 mpirun $root -n 1 --mca coll_han_dump_dynamic_rules true --mca coll_han_verbose 30 \
-    --mca coll_base_verbose 30 --mca coll_han_use_dynamic_file_rules true \
-    --mca coll_han_dynamic_rules_filename "$WORK/out/ompi_han.nodes2.conf" "$WORK/calls" 256 >"$stdout" 2>&1
+dumps() { # FILE: coll/han prints the rules that it read
+    timeout 200 mpirun $root -n 1 --mca coll_han_dump_dynamic_rules true --mca coll_han_verbose 30 \
+        --mca coll_base_verbose 30 --mca coll_han_use_dynamic_file_rules true \
+        --mca coll_han_dynamic_rules_filename "$1" "$WORK/calls" 256 >"$stdout" 2>&1
+}
+dumps "$WORK/out/ompi_han.nodes2.conf"
 has ' read 10 rules from ' "$stdout"
 allreduce='collective 2 .allreduce. topology level 2 .global_communicator. configuration size'
 has "$allreduce 1 mes*age size 0 -> collective component [0-9]* .tuned." "$stdout"
@@ -178,3 +181,6 @@ has "$allreduce 5 mes*age size 0 -> collective component [0-9]* .tuned." "$stdou
 counts ompi-han 'coll/han: the rules that it prints' "$ompi_version" 4 4
 has 'collective 7 .bcast. .* size 1 mes*age size 0 -> collective component [0-9]* .tuned.' "$stdout"
 grep -q '^0 4 0 0 # ring' ompi_rules.nodes2.conf || die "no rule for the algorithm of coll/tuned"
+sed 's/^0 han$/0 tuned/' ompi_han.nodes2.conf >"$WORK/wrong_han.conf"
+dumps "$WORK/wrong_han.conf"
+has "$allreduce 4 mes*age size 0 -> collective component [0-9]* .tuned." "$stdout" # a wrong choice is noticed
