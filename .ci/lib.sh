@@ -17,8 +17,8 @@ ci_clean_environment() {
     if [ -z "${GENTABLES_DATA:-}" ] && [ -d ../shared/data ]; then
         GENTABLES_DATA=$(cd ../shared/data && pwd)
     fi
-    for name in HOME GENTABLES_DATA GENTABLES_CUDA12 GENTABLES_NIGHTLY_FOLDER http_proxy https_proxy \
-        no_proxy TERM; do
+    for name in HOME GENTABLES_DATA GENTABLES_CUDA12 GENTABLES_NIGHTLY_FOLDER GENTABLES_READERS http_proxy \
+        https_proxy no_proxy TERM; do
         if [ -n "${!name:-}" ]; then keep+=("$name=${!name}"); fi
     done
     exec env -i GENTABLES_CI=1 CI=true LANG=C.UTF-8 "${keep[@]}" \

@@ -89,6 +89,11 @@ rows() {
     { echo "$header" && for line in "$@"; do printf '%s\n' "$line"; done; } >"$file"
 }
 
+# counts FORMAT READER VERSION ASKED OBEYED: prints the result of a proof as a line for
+# tests/readers/table.sh: this reader was asked for so many choices of a file, and so many answers were the
+# file's. The file lists all others as gaps.
+counts() { printf 'asked %d obeyed %d: %s | %s | %s\n' "$4" "$5" "$1" "$2" "$3"; }
+
 # unprivileged COMMAND...: runs it as a user to which modes of files apply. root reads and writes everywhere,
 # so the command runs as another user.
 unprivileged() {

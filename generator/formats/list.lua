@@ -32,8 +32,8 @@
 --   installs  a file for an MPI library, which generate --install-prefix also writes to another folder
 --   mute      it has no room for the name of its numerics class
 --   measured_only  why it has no predicted choices, as text
---   shown     what was done to show that the reader obeys the file: { test = its name, what = text }; nil:
---             people read it
+--   shown     what was done to show that the reader obeys the file: { test = its name, what = text, real =
+--             a further test, which runs the reader itself }; nil: people read it
 --   marks     { name, pattern }...: what check reports first if it differs in a file; see file_fault.lua
 --   left_out  function(model) -> list of further parts that it leaves out, for the report (required
 --             with `view` of an arch, and called without a model)
@@ -242,6 +242,9 @@ local function of_framework(module, row)
   return row
 end
 
+-- Runs readers themselves, where these are installed.
+local REAL = "formats_real_readers_obey"
+local RUN_BY_OMPI = "Open MPI %s: every measured size and border, and which algorithm ran"
 local NO_MARK = "there is no room for a mark"
 local NEARER = "between two measured sizes the nearer one counts, as a ratio; beyond them the outermost; "
 
@@ -309,8 +312,9 @@ formats.list = {
   of_framework("inductor_profile", { name = "pytorch", file = "inductor_profile.json",
     text = function(view) return require("frameworks.inductor_profile").text(view) end,
     reader = "PyTorch's Inductor: aten_distributed_optimizations.profile_guided_estimations_profile_path",
-    shown = { test = "frameworks_inductor_estimates_measured_times",
-      what = "read by the rules of Inductor's estimates; every size asked, and sizes between and outside" },
+    shown = { test = "frameworks_inductor_estimates_measured_times", real = REAL,
+      what = "read by Inductor of PyTorch 2.14.1, and by the rules of a newer one: every size, and sizes " ..
+        "between and outside" },
     marks = { { name = "version", pattern = '"gentables": {[^\n]*"version": ()(%d+)' } },
     elsewhere = "PyTorch interpolates between measured sizes; other groups get its own formulas" }),
   of_framework("vllm", { file = "vllm_allreduce.py",
@@ -362,24 +366,21 @@ formats.list = {
     build = ", in builds with folly", mute = true },
   of_mpi { name = "ompi", file = "ompi_rules.conf", template = "tables/ompi_rules.conf.tmpl",
     reader = "Open MPI 4.1 and 5.0: coll_tuned_dynamic_rules_filename",
-    shown = { test = "formats_ompi_reads_the_files",
-      what = "Open MPI 4.1 runs: its calls show which algorithm ran" },
+    shown = { test = REAL, what = RUN_BY_OMPI:format("4.1.4 and 5.0.7 run") },
     elsewhere = OMPI_ELSEWHERE,
     per_nodes = OMPI_NODES,
     view = ompi_rules,
     lacks = lacks_ompi_rules("classic") },
   of_mpi { name = "ompi-v2", file = "ompi_rules_v2.conf", template = "tables/ompi_rules_v2.conf.tmpl",
     reader = "Open MPI 4.1.8, and 5.0 from 5.0.7 on: coll_tuned_dynamic_rules_filename",
-    shown = { test = "formats_tables_are_read_back",
-      what = "read back by gentables; such an Open MPI did not read it yet" },
+    shown = { test = REAL, what = RUN_BY_OMPI:format("5.0.7 runs") },
     elsewhere = OMPI_ELSEWHERE,
     per_nodes = OMPI_NODES,
     view = ompi_rules,
     lacks = lacks_ompi_rules("v2") },
   of_mpi { name = "ompi-json", file = "ompi_rules.json", template = "tables/ompi_rules.json.tmpl",
     reader = "Open MPI 6.0 and later: coll_tuned_dynamic_rules_filename",
-    shown = { test = "formats_tables_are_read_back",
-      what = "read back by gentables; such an Open MPI did not read it yet" },
+    shown = { test = REAL, what = RUN_BY_OMPI:format("6.0.0rc2 runs") },
     elsewhere = OMPI_ELSEWHERE,
     per_nodes = OMPI_JSON_NODES,
     view = ompi_json_rules,
@@ -388,8 +389,8 @@ formats.list = {
     lacks = lacks_ompi_rules("json") },
   of_mpi { name = "ompi-han", file = "ompi_han.conf", template = "tables/ompi_han.conf.tmpl",
     reader = "Open MPI 4.1 and later, on several nodes: coll_han_dynamic_rules_filename",
-    shown = { test = "formats_predicted_choices_are_marked",
-      what = "its text is compared with the choices; coll/han did not read it yet" },
+    shown = { test = "formats_ompi_reads_the_files",
+      what = "coll/han of Open MPI 4.1.4 prints the rules that it took from it" },
     elsewhere = "an unmeasured communicator size, and every other collective, stays with the component of " ..
       "Open MPI's own decision; beyond the measured sizes the outermost rule",
     view = ompi_han,
@@ -415,8 +416,9 @@ formats.list = {
   of_mpi { name = "mpich", file = "mpich_selection.json",
     text = function(view) return require("formats.mpich").text(view) end,
     reader = "MPICH 4: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
-    shown = { test = "formats_mpich_selection_is_read",
-      what = "MPICH 4.0 runs every kind of collective, if it is installed" },
+    shown = { test = REAL,
+      what = "MPICH 4.2.1 and 5.0.2 run every kind of collective; each allreduce aborts if the file has " ..
+        "a wrong algorithm at its size" },
     elsewhere = "an unmeasured communicator size, and every other collective, gets MPICH's own choice; " ..
       "beyond the measured sizes the outermost entry",
     view = mpich_selection,
@@ -425,8 +427,9 @@ formats.list = {
     lacks = function(source) return lacks_mpich(source) or require("formats.mpich").lacks(source) end },
   { name = "ucc", file = "ucc.conf", template = "tables/ucc.conf.tmpl",
     reader = "UCC, TL/UCP: UCC_CONFIG_FILE, ~/ucc.conf, or share/ucc.conf of its prefix",
-    shown = { test = "tuners_ucc_obeys_its_sections",
-      what = "read by a program that follows the rules of UCC, sections in both orders" },
+    shown = { test = "tuners_ucc_obeys_its_sections", real = REAL,
+      what = "UCC 1.9.0 runs under Open MPI 6.0.0rc2: which algorithm ran; and a program with its rules, " ..
+        "sections in both orders" },
     elsewhere = "UCC's own choice for an unmeasured number of ranks or nodes, other collectives, and " ..
       "memory of GPUs; beyond the measured sizes the outermost range",
     archs = is_host, why_not = "its sections are for host memory",

@@ -2,9 +2,9 @@
 // the calls of MPI_Allreduce by communicator size, bytes and algorithm, and notes which of some files they
 // opened. In any other process it does nothing.
 //
-// Open MPI exports the functions of its algorithms, so functions of the same names here see which one is
-// called. MPICH exports none, so its calls have no algorithm. Needs no MPI, neither to build nor to load:
-// mpi.h of one library would not fit the other.
+// Open MPI and UCC export the functions of their algorithms, so functions of the same names here see which
+// one is called. MPICH exports none, so its calls have no algorithm. Needs no MPI, neither to build nor to
+// load: mpi.h of one library would not fit the other.
 //
 // The environment has GENTABLES_WATCH_FOLDER, a folder, and GENTABLES_WATCH_FILES, paths with line ends
 // between them. At MPI_Finalize a rank writes FOLDER/HOST.PID; watched_run.lua reads it:
@@ -286,6 +286,20 @@ WATCH_ALGORITHM("ring", ring)
 WATCH_ALGORITHM("segmented_ring", ring_segmented)
 WATCH_ALGORITHM("rabenseifner", redscat_allgather)
 WATCH_ALGORITHM("allgather_reduce", allgather_reduce)
+
+// An algorithm of UCC's TL/UCP, by its name in ucc.conf after "ucc_": one has a name of Open MPI's. coll/ucc
+// calls UCC, which chooses the algorithm when it prepares the operation.
+#define WATCH_UCC(name)                                                                                      \
+    WATCHED int ucc_tl_ucp_allreduce_##name##_init(word arguments, word team, word task) {                   \
+        begin_algorithm("ucc_" #name, call.comm);                                                            \
+        CALL_NEXT("ucc_tl_ucp_allreduce_" #name "_init", (word, word, word), arguments, team, task);         \
+        return status;                                                                                       \
+    }
+WATCH_UCC(knomial)
+WATCH_UCC(sra_knomial)
+WATCH_UCC(sliding_window)
+WATCH_UCC(dbt)
+WATCH_UCC(ring)
 
 // ---- start and end ----------------------------------------------------------------------------
 

@@ -1,10 +1,11 @@
--- What a file for an MPI library asks of it: which algorithm at which communicator size and message size, and
--- how a run reads the file.
+-- What a file for an MPI library, or for UCC, asks of it: which algorithm at which communicator size and
+-- message size, and how a run reads the file.
 --
 -- asked.read(path) returns
 --   path         the file, without links
 --   library      "Open MPI" or "MPICH"
 --   rules        the format of its rules, a key of ompi.versions; nil: it has none
+--   decides      whether it asks for algorithms that runs show
 --   files        the files that each rank must open: the file, and the rules that it names
 --   named        these rules as the file names them, or nil
 --   environment  { "NAME=VALUE"... }: with it the library reads the file
@@ -19,7 +20,8 @@ local sequences = require "base.sequences"
 local asked = {}
 
 local RULES = "coll_tuned_dynamic_rules_filename"
-local KINDS = "rules or parameters of Open MPI's coll/tuned, or MPICH's selection, are required"
+local KINDS = "rules or parameters of Open MPI's coll/tuned, MPICH's selection, or sections of UCC are " ..
+  "required"
 
 -- The part of a path before its last name, with the slash.
 local function folder_of(path) return path:match("^.*/") or "" end
@@ -47,7 +49,8 @@ end
 
 local function of_rules(path, text)
   local algorithm, rules = rules_in(path, text)
-  return { path = path, library = "Open MPI", rules = rules, files = { path }, algorithm = algorithm,
+  return { path = path, library = "Open MPI", rules = rules, decides = true, files = { path },
+    algorithm = algorithm,
     environment = { "OMPI_MCA_coll_tuned_use_dynamic_rules=1", ("OMPI_MCA_%s=%s"):format(RULES, path) } }
 end
 
@@ -79,7 +82,48 @@ local function of_parameters(path, text)
   end
   of.named, of.files[2] = name, fail.unless(file.real_path(rules))
   of.algorithm, of.rules = rules_in(rules, fail.unless(file.read(rules)))
+  of.decides = true
   return of
+end
+
+-- ---- sections of UCC ----------------------------------------------------------------------------
+
+-- The algorithm of each range: { { from, to, name }... }; `to` is exclusive.
+local function ucc_ranges(tune, path, line)
+  local ranges = {}
+  for token in tune:gmatch("[^#]+") do
+    local from, to, name = token:match("^%l+:host:(%d+)%-(%w+):@([%w_]+)$")
+    to = to == "inf" and math.huge or tonumber(to)
+    if not to or not token:find("^allreduce:") then
+      fail.input("%s:%d: %s is no range of an allreduce; %s", path, line, token, KINDS)
+    end
+    ranges[#ranges + 1] = { from = tonumber(from), to = to, name = "ucc_" .. name }
+  end
+  return ranges
+end
+
+-- Runs call UCC by Open MPI's coll/ucc, on this machine alone.
+local function of_ucc(path, text)
+  local of_ranks, ranks, number = {}, nil, 0
+  for line in (text .. "\n"):gmatch("(.-)\r?\n") do
+    number = number + 1
+    if line:find("^%[") then
+      local team, nodes = line:match("^%[team_size=(%d+) ppn=%d+ nnodes=(%d+)%]$")
+      if not team then fail.input("%s:%d: unknown section; %s", path, number, KINDS) end
+      ranks = nodes == "1" and tonumber(team) or nil
+    elseif line:find("^UCC_TL_UCP_TUNE=") and ranks then
+      of_ranks[ranks] = ucc_ranges(line:match("=(.*)$"), path, number)
+    end
+  end
+  local function algorithm(size, bytes)
+    local range = sequences.find(of_ranks[size] or {}, function(one)
+      return one.from <= bytes and bytes < one.to
+    end)
+    return range and range.name
+  end
+  return { path = path, library = "Open MPI", files = { path }, algorithm = algorithm, decides = true,
+    environment = { "OMPI_MCA_coll_ucc_enable=1", "OMPI_MCA_coll_ucc_priority=100",
+      "UCC_CONFIG_FILE=" .. path } }
 end
 
 -- ---- any of them ----------------------------------------------------------------------------------
@@ -107,6 +151,7 @@ function asked.read(path)
   if why then fail.input("%s: cannot be proven: %s", path, why) end
   if reader and reader.name:find("^ompi%-") then return of_rules(path, text) end
   if text:find("^%s*{") and text:find('"collective=', 1, true) then return of_mpich(path) end
+  if text:find("\n%[[^\n]*%]\nUCC_TL_UCP_TUNE=") then return of_ucc(path, text) end
   if reader or not text:find("=", 1, true) or text:find("\0", 1, true) then
     fail.input("%s: is no such file; %s", path, KINDS)
   end

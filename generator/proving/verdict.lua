@@ -79,7 +79,7 @@ function verdict.of(of, run)
 end
 
 -- Whether the file has rules that decide about none of the cells.
-local function decides_nothing(of, counts) return of.rules and counts.obeyed + counts.not_obeyed == 0 end
+local function decides_nothing(of, counts) return of.decides and counts.obeyed + counts.not_obeyed == 0 end
 
 function verdict.is_proof(of, counts) return counts.not_obeyed == 0 and not decides_nothing(of, counts) end
 
@@ -149,7 +149,7 @@ function verdict.print(of, run, counts)
     return print("MPICH does not export its algorithms, so it is not shown which of them ran.")
   end
   note_limits(of, run)
-  if not of.rules then
+  if not of.decides then
     return print("The file names no rules, so it is only shown that it is read.")
   elseif decides_nothing(of, counts) then
     return print("nothing is proven: the file decides none of these cells, and leaves them to Open MPI")

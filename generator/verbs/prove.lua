@@ -8,7 +8,7 @@ local sequences = require "base.sequences"
 local verdict = require "proving.verdict"
 local watched_run = require "proving.watched_run"
 
-local FILES = "ompi_rules.conf, ompi_tp{N}.conf, mpich_selection.json..."
+local FILES = "ompi_rules.conf, ompi_tp{N}.conf, mpich_selection.json, ucc.conf..."
 
 -- The cells of a run as JSON.
 local function json_cells(run)

@@ -40,3 +40,14 @@ succeeds formats ompi
 has '^ompi  ' "$stdout"
 rejects 'there is no format "vlm" \(did you mean vllm\?\)' formats vlm
 rejects 'vllm: not for host; rows of another arch' formats vllm --data-dir "$SOURCE/tables/host"
+
+# Each proof that the list names counts what it asked, for table.sh, and table.sh reports one that does not.
+for proof in $("$GENTABLES" lua "$SOURCE/tests/readers/proofs.lua"); do
+    script=$(find "$SOURCE/tests" -name "$proof.sh" -o -name "${proof#*_}.sh")
+    [ -n "$script" ] || die "no script of $proof"
+    grep -Eq '^ *(counts|rules) ' "$script" || die "$script counts nothing"
+done
+build=$(dirname -- "$(dirname -- "$GENTABLES")")
+ends_with 0 sh "$SOURCE/tests/readers/table.sh" "$build" formats_nccl_tuner_is_read
+has "^\| \`nccl\` \| rules of NCCL's example plugin \| [0-9.]+ \| ([0-9]+) \| \1 \| 0 \|\$" "$stdout"
+ends_with 1 sh "$SOURCE/tests/readers/table.sh" "$build" formats_bad_input_ends_in_one_line # no counts

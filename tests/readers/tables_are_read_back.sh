@@ -120,3 +120,8 @@ for _, path in ipairs(arg) do
 end
 END
 succeeds lua "$WORK/same.lua" "$WORK/sm90.csv" "$WORK/ompi_rules.conf.csv" "$read_table"
+cells=$(cat "$WORK/sm90.csv" "$WORK/ompi_rules.conf.csv" "$read_table" | grep -vc '^arch,')
+counts table 'gentables, byte for byte' "$("$GENTABLES" --version | sed -n '1s/.* //p')" "$cells" "$cells"
+sed '0,/^\(sm90,.*\),ONESHOT,/s//\1,TWOSHOT,/' "$WORK/sm90.csv" >"$WORK/wrong.csv"
+if cmp -s "$WORK/wrong.csv" "$WORK/sm90.csv"; then die "no choice was changed"; fi
+ends_with 1 "$GENTABLES" diff "$WORK/sm90.csv" "$WORK/wrong.csv"

@@ -2,8 +2,8 @@
 -- gentables with each mutant, and judges how it ends (trial.lua).
 --
 --   structure.lua                  a sample of each format, with a seed that never changes
---   structure.lua FORMAT           one format for its share of GENTABLES_FUZZ_SECONDS (600), with a random seed
---                                  or SEED
+--   structure.lua FORMAT           one format for its share of GENTABLES_FUZZ_SECONDS (600), with a random
+--                                  seed or SEED
 --   structure.lua FORMAT JOB       one job of it
 --
 -- FUZZ_FILE in the environment is the absolute path of a mutant that an earlier run kept; its folders have

@@ -12,3 +12,7 @@ python3 "$SOURCE/tests/perf/make_rows.py" "$WORK/small" small
 python3 "$SOURCE/tests/unit/formats/fragment.py" "$WORK/small" 90 >"$WORK/expected"
 succeeds generate --data-dir "$WORK/small" --arch sm90 --formats trtllm --choose corner
 cmp "$WORK/expected" "$WORK/small/generated_lookup_table.cpp"
+cells=$(sed 's/SM90//; s|//.*||' "$WORK/expected" | grep -oE '[0-9]+' | wc -l)
+counts trtllm 'a program of its own, byte for byte' 'generation D of the table' "$cells" "$cells"
+sed '$!s/4/5/' "$WORK/expected" >"$WORK/wrong"
+if cmp -s "$WORK/wrong" "$WORK/expected"; then fail "a wrong choice is not noticed"; fi

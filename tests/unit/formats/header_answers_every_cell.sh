@@ -80,6 +80,15 @@ for compiler in gcc clang cc; do
     done
 done
 [ "$compilers" -gt 0 ] || skip "no C compiler"
+asked=$(grep -c ' expect(.*);' "$WORK/ask.c")
+counts c 'C99, C17, C++11 and C++17 programs' "$(gcc --version | head -n 1)" "$asked" "$asked"
+
+# A wrong choice is noticed.
+mkdir "$WORK/wrong"
+sed 's/{0, 1, 2}}, /{1, 0, 2}}, /' "$golden/allreduce_table.h" >"$WORK/wrong/allreduce_table.h"
+ends_with 0 "$compiler" -std=c99 -I "$WORK/wrong" "$WORK/ask.c" -o "$WORK/ask_wrong"
+ends_with 1 "$WORK/ask_wrong"
+has 'TWOSHOT, not ONESHOT' "$stdout"
 
 # Tables of two archs in one program.
 cp "$golden/benchmark.tp2.sm90.csv" "$WORK/benchmark.tp2.sm100.csv"

@@ -31,18 +31,26 @@ for compiler in $(compilers c); do
     "$compiler" -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror "$SOURCE/tests/unit/formats/tuner.c" \
         -o "$WORK/tuner"
 done
+asked=0
 returns() { # RANKS BYTES ANSWER
     said=$(echo "$1 $2" | "$WORK/tuner" "$tuner") || die "not read: $said"
     [ "$said" = "$3" ] || die "$1 ranks, $2 bytes: $said, not $3"
+    asked=$((asked + 1))
 }
-returns 2 1024 "tree ll 2"
+for tp in 2 8; do
+    returns $tp 1024 "tree ll 2"
+    returns $tp 32768 "ring ll128 8"
+done
+returns 8 1048576 "ring simple 16"
 returns 2 0 "tree ll 2"
-returns 2 32768 "ring ll128 8"
 returns 2 1048576 "ring simple 16"
 returns 8 16777216 "nvls simple 24"
 returns 2 16777216 "ring simple 16"
 returns 2 18446744073709551615 "ring simple 16"
 returns 4 1024 "default default 1"
+counts nccl "rules of NCCL's example plugin" 2.30.7 $asked $asked
+sed '0,/tree,ll,2/s//ring,ll,2/' "$tuner" >"$WORK/wrong.csv"
+[ "$(echo 2 1024 | "$WORK/tuner" "$WORK/wrong.csv")" = 'ring ll 2' ] || die "a wrong choice is not noticed"
 # Nothing between the rules, and no overlap.
 for tp in 2 8; do
     awk -F, -v tp=$tp '!/^#/ && $8 == tp { if ($2 != next_first + 0) bad = 1; last = $3; next_first = $3 + 1 }

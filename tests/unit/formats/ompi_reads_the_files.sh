@@ -82,6 +82,9 @@ has '^UCX_TLS=posix$' "$stdout"
 timeout 200 mpirun $root -n 1 --tune ompi_tp2.conf ompi_info --param btl vader --level 9 --parsable >"$stdout"
 has '^mca:btl:vader:param:btl_vader_eager_limit:value:12345$' "$stdout"
 has '^mca:btl:vader:param:btl_vader_single_copy_mechanism:value:none$' "$stdout"
+ompi_version=$(mpirun --version | sed -n 's/^mpirun (Open MPI) //p')
+counts ompi-parameters 'Open MPI, run' "$ompi_version" 3 3
+counts ompi-parameters-rules 'Open MPI, run: additions of a rank' "$ompi_version" 10 10
 # A search that measured Open MPI 4.1.4 makes no files for newer versions, and a message reports that.
 if [ -e ompi_rules_v2.conf ] || [ -e ompi_rules.json ]; then die "files for later versions were written"; fi
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-v2
@@ -163,14 +166,21 @@ fi
 } >"$WORK/data/benchmark.tp4.nodes2.host.csv"
 succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi,ompi-han
 if [ -e ompi_han.conf ]; then die "a file for coll/han on one node, where it does nothing"; fi
-timeout 200 mpirun $root -n 1 --mca coll_han_dump_dynamic_rules true --mca coll_han_verbose 30 \
-    --mca coll_base_verbose 30 --mca coll_han_use_dynamic_file_rules true \
-    --mca coll_han_dynamic_rules_filename "$WORK/out/ompi_han.nodes2.conf" "$WORK/calls" 256 >"$stdout" 2>&1
+dumps() { # FILE: coll/han prints the rules that it read
+    timeout 200 mpirun $root -n 1 --mca coll_han_dump_dynamic_rules true --mca coll_han_verbose 30 \
+        --mca coll_base_verbose 30 --mca coll_han_use_dynamic_file_rules true \
+        --mca coll_han_dynamic_rules_filename "$1" "$WORK/calls" 256 >"$stdout" 2>&1
+}
+dumps "$WORK/out/ompi_han.nodes2.conf"
 has ' read 10 rules from ' "$stdout"
 allreduce='collective 2 .allreduce. topology level 2 .global_communicator. configuration size'
 has "$allreduce 1 mes*age size 0 -> collective component [0-9]* .tuned." "$stdout"
 has "$allreduce 4 mes*age size 0 -> collective component [0-9]* .han." "$stdout"
 has "$allreduce 4 mes*age size 4097 -> collective component [0-9]* .tuned." "$stdout"
 has "$allreduce 5 mes*age size 0 -> collective component [0-9]* .tuned." "$stdout"
+counts ompi-han 'coll/han: the rules that it prints' "$ompi_version" 4 4
 has 'collective 7 .bcast. .* size 1 mes*age size 0 -> collective component [0-9]* .tuned.' "$stdout"
 grep -q '^0 4 0 0 # ring' ompi_rules.nodes2.conf || die "no rule for the algorithm of coll/tuned"
+sed 's/^0 han$/0 tuned/' ompi_han.nodes2.conf >"$WORK/wrong_han.conf"
+dumps "$WORK/wrong_han.conf"
+has "$allreduce 4 mes*age size 0 -> collective component [0-9]* .tuned." "$stdout" # a wrong choice is noticed

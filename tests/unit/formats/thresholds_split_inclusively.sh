@@ -33,11 +33,14 @@ path = sys.argv[1]
 known = Thresholds.load(path)
 borders = [int((a * b) ** 0.5) for a, b in ((65536, 524288), (524288, 4194304))]
 assert known.world_sizes() == [2, 6]
-for size, best in ((0, "ONESHOT"), (8192, "ONESHOT"), (borders[0], "ONESHOT"), (borders[0] + 1, "TWOSHOT"),
-                   (524288, "TWOSHOT"), (borders[1], "TWOSHOT"), (borders[1] + 1, "NCCL"), (1 << 62, "NCCL")):
-    assert known.strategy(2, size) == best, (size, known.strategy(2, size), best)
-assert known.strategy(6, 1 << 40) == "ONESHOT"
-assert known.strategy(4, 8192) == known.fallback == "NCCL_SYMMETRIC"
+asked = [(2, 0, "ONESHOT"), (2, 8192, "ONESHOT"), (2, 65536, "ONESHOT"), (2, borders[0], "ONESHOT"),
+         (2, borders[0] + 1, "TWOSHOT"), (2, 524288, "TWOSHOT"), (2, borders[1], "TWOSHOT"),
+         (2, borders[1] + 1, "NCCL"), (2, 4194304, "NCCL"), (2, 1 << 62, "NCCL"), (6, 1, "ONESHOT"),
+         (6, 65536, "ONESHOT"), (6, 1 << 40, "ONESHOT"), (4, 8192, "NCCL_SYMMETRIC")]
+for world, size, best in asked:
+    assert known.strategy(world, size) == best, (world, size, known.strategy(world, size), best)
+print(len(asked))
+assert known.fallback == "NCCL_SYMMETRIC"
 assert known.custom_max_bytes(2) == borders[1] and known.custom_max_bytes(3) == 0
 
 
@@ -88,7 +91,12 @@ for wrong in (rules, rules[:1], [], None, [{"max_bytes": None}]):
         continue
     raise AssertionError(wrong)
 END
-PYTHONPATH=$SOURCE/python PYTHONDONTWRITEBYTECODE=1 ends_with 0 python3 "$WORK/ask.py" "$WORK/thresholds.json"
+export PYTHONPATH="$SOURCE/python" PYTHONDONTWRITEBYTECODE=1
+ends_with 0 python3 "$WORK/ask.py" "$WORK/thresholds.json"
+counts thresholds python/gentables_thresholds.py 'version 1 of the file' "$(cat "$stdout")" "$(cat "$stdout")"
+sed '0,/"strategy": "TWOSHOT"/s//"strategy": "ONESHOT"/' "$WORK/thresholds.json" >"$WORK/wrong.json"
+ends_with 1 python3 "$WORK/ask.py" "$WORK/wrong.json"
+has AssertionError "$stderr"
 
 # Choices that are not monotone: rules has all ranges, and what custom_max_bytes lacks is listed.
 mkdir -p "$WORK/ranges"

@@ -105,6 +105,18 @@ for compiler in $(compilers c++); do
     [ "$(wc -l <"$WORK/said")" = "$(wc -l <"$WORK/questions")" ] || die "fewer answers than questions"
 done
 
+asked=$(wc -l <"$WORK/questions")
+counts trtllm-header "TensorRT-LLM's names, its lookups compiled" 'C++17 and C++20' "$asked" "$asked"
+
+# A wrong choice is noticed.
+altered=$WORK/altered/tensorrt_llm/common
+mkdir -p "$altered"
+sed '/^ *{[0-9]/s/4/5/' "$made" >"$altered/customAllReduceUtils.h"
+ends_with 0 "$compiler" -std=c++17 -I "$WORK/altered" -I "$here/trtllm" "$here/trtllm/call_lookup.cpp" \
+    -o "$WORK/ask_altered"
+"$WORK/ask_altered" <"$WORK/questions" | cut -d' ' -f1 >"$WORK/said"
+if cmp -s "$WORK/said" "$WORK/answers"; then die "a wrong choice is not noticed"; fi
+
 # Rows of an SM version in two places, and none at all.
 cp "$tables/sm90/benchmark.tp2.sm90.csv" "$tables"
 rejects 'has rows of sm90, and so has' generate --data-dir "$tables" --arch all --out "$WORK/out"

@@ -8,7 +8,7 @@ rules inductor rows "$data"
 succeeds generate --data-dir "$data" --arch sm90 --out "$data" --formats pytorch
 profile=$data/inductor_profile.json
 rules inductor ask "$profile"
-has '^[0-9]{3} asked' "$stdout"
+has '^asked [0-9]{3} obeyed [0-9]{3}: pytorch ' "$stdout"
 
 # A wrong time, size, type, collective or group is noticed.
 for edit in '0,/"dur": [0-9.]+/s//"dur": 1.5/' \

@@ -3,6 +3,7 @@
 
     inductor_rules.py rows FOLDER  writes rows of NCCL, and of a faster strategy
     inductor_rules.py ask FILE     asks for every time, between the sizes and outside
+    inductor_rules.py ask_installed FILE   asks the Inductor that is installed for every time, and beside it
 """
 
 import json
@@ -11,6 +12,8 @@ import os
 import statistics
 import sys
 from collections import defaultdict
+
+from reader_sizes import print_counts
 
 HEADER = "world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op,time (us),mode"
 DTYPES = {"bfloat16": ("BFloat16", 2), "float16": ("Half", 2), "float32": ("Float", 4)}
@@ -137,8 +140,28 @@ def ask(path):
         assert profile.look_up(FX_NAMES[op], tuple(range(0, 2 * world, 2)), 1024, name) is None  # another stride
     assert profile.look_up("broadcast", (0, 1), 1024, "BFloat16") is None
     assert profile.look_up("all_reduce", (0, 1, 2, 3), 1024, "BFloat16") is None  # unmeasured
-    print("%d asked" % asked)
+    print_counts(asked, 0, "pytorch", "rules of Inductor", "0196bc40 (2026-08)")
+
+
+def ask_installed(path):
+    import torch
+    from torch._inductor.fx_passes.profile_guided_estimation import ProfileData
+
+    profile, asked = ProfileData(), 0
+    profile.load(path)
+    for world, dtype, op in CASES:
+        for tokens in sizes_of(dtype):
+            elements = tokens * HIDDEN_SIZE // (world if op == "reducescatter" else 1)
+            for first in (0, world):  # also of ranks that the file does not name
+                for near, within in ((elements - 1, 0.1), (elements, 1e-9), (elements + 1, 0.1)):
+                    ranks = tuple(range(first, first + world))
+                    answered, source = profile.lookup_collective(FX_NAMES[op], ranks, near, DTYPES[dtype][0])
+                    time = time_of(world, dtype, op, tokens)
+                    assert source == "profile" and abs(answered * 1000 / time - 1) < within, (near, answered, time)
+                    asked += 1
+    assert profile.lookup_collective("all_reduce", (0, 1, 2, 3), 1024, "BFloat16") is None  # unmeasured
+    print_counts(asked, 0, "pytorch", "Inductor, run", torch.__version__)
 
 
 if __name__ == "__main__":
-    {"rows": rows, "ask": ask}[sys.argv[1]](*sys.argv[2:])
+    {"rows": rows, "ask": ask, "ask_installed": ask_installed}[sys.argv[1]](*sys.argv[2:])

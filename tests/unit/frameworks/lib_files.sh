@@ -6,11 +6,12 @@ PYTHONDONTWRITEBYTECODE=1
 PYTHONPATH=$SOURCE/tests/unit/frameworks
 export PYTHONDONTWRITEBYTECODE PYTHONPATH
 
-# rules READER ARGUMENT...: runs the rules of a reader on a file; they accept it.
+# rules READER ARGUMENT...: runs the rules of a reader on a file; they accept it. Prints what they counted.
 rules() {
     reader=$1
     shift
     ends_with 0 python3 "$SOURCE/tests/unit/frameworks/${reader}_rules.py" "$@"
+    grep '^asked ' "$stdout" || :
 }
 
 # noticed FILE EXPRESSION READER ARGUMENT...: the rules reject the file after this edit by sed, which must

@@ -5,6 +5,11 @@ HIDDEN_SIZE = 1024
 BYTES = 2  # of bfloat16
 
 
+def print_counts(asked, listed, form, reader, version):
+    """The line of a proof for tests/readers/table.sh; counts() of tests/lib.sh describes it."""
+    print("asked %d obeyed %d: %s | %s | %s" % (asked, asked - listed, form, reader, version))
+
+
 def write_rows(path, world, plan, fusion="NONE", mode="eager", more=()):
     """Rows of one number of ranks. plan: [(last tokens, winner)...]; each winner takes 10 us there, and the other
     strategies 20 us and more. Returns the lines; `more` are lines in front."""

@@ -12,7 +12,7 @@ import sys
 import types
 from typing import NamedTuple
 
-from reader_sizes import check_gaps, is_listed, sizes_of, strategy_of, write_rows
+from reader_sizes import check_gaps, is_listed, print_counts, sizes_of, strategy_of, write_rows
 
 PLANS = {
     2: {"graph": [(32, "ONESHOT"), (512, "TWOSHOT"), (4096, "NCCL")], "eager": [(128, "ONESHOT"), (4096, "NCCL")]},
@@ -44,9 +44,17 @@ def classes(has_lamport):
               ("mc", Range)] + [("lamport", Range)] * has_lamport
     Heuristic = NamedTuple("Heuristic", fields)
     Heuristic.__new__.__defaults__ = (none,) * (1 + has_lamport)
-    config = NamedTuple("AllReduceConfig", [("graph", Heuristic), ("eager", Heuristic), ("num_push_blocks", int),
-                                            ("num_pull_blocks", int), ("num_mc_blocks", object)])
-    return Range, Heuristic, config
+    fields = [("graph", Heuristic), ("eager", Heuristic), ("num_push_blocks", int), ("num_pull_blocks", int),
+              ("num_mc_blocks", object)]
+
+    class AllReduceConfig(NamedTuple("AllReduceConfig", fields)):
+        max_push_bytes = property(lambda self: max(of.one_shot_push_threshold for of in self[:2]))
+        max_pull_bytes = property(lambda self: max(max(of[1], of[2], of.mc.max_bytes) for of in self[:2]))
+
+    return Range, Heuristic, AllReduceConfig
+
+
+OWN_LIMIT = 1 << 30  # of the stand-in, above all of ours
 
 
 def stand_in(has_lamport, capability):
@@ -58,7 +66,7 @@ def stand_in(has_lamport, capability):
 
     def get_all_reduce_config(world_size):
         {2: 0, 3: 0, 4: 0, 5: 0, 6: 0, 7: 0, 8: 0}[world_size]  # KeyError, as in SGLang
-        default = module.Heuristic(7, 7, 7)
+        default = module.Heuristic(OWN_LIMIT, OWN_LIMIT, OWN_LIMIT)
         return config(default, default, 132, 64, 128 // world_size if world_size >= 4 else None)
 
     module.get_all_reduce_config = user.get_all_reduce_config = get_all_reduce_config
@@ -124,8 +132,15 @@ def ask(path, graph, eager):
         module.apply()
         assert configs.get_all_reduce_config is user.get_all_reduce_config is not own
         asked, listed = ask_all(module, user.get_all_reduce_config, thresholds)
+        version = "09e7d8ed (2026-08)" if has_lamport else "0fbab45d (2026-07)"
+        print_counts(asked, listed, "sglang", "rules of SGLang", version)
         appended = module.over({**vars(configs), "get_all_reduce_config": own})
         assert all(appended(world) == user.get_all_reduce_config(world) for world in PLANS)
+        # Workspaces are not smaller than SGLang's own, also after its limits are clipped to them.
+        for world in PLANS:
+            config = user.get_all_reduce_config(world)
+            for of in (config, config._replace(eager=config.graph)):
+                assert of.max_push_bytes >= OWN_LIMIT and of.max_pull_bytes >= OWN_LIMIT, (world, of)
         # Numbers of blocks, and ranks without rows, are SGLang's; so is all on another GPU.
         assert user.get_all_reduce_config(8)[2:] == own(8)[2:] and user.get_all_reduce_config(6) == own(6)
         try:
@@ -136,7 +151,7 @@ def ask(path, graph, eager):
             raise AssertionError("16 ranks on this GPU")
         configs, user = stand_in(has_lamport, (10, 0))
         module.apply()
-        assert user.get_all_reduce_config(8).graph == (7, 7, 7) + ((0, 0),) * (1 + has_lamport)
+        assert user.get_all_reduce_config(8).graph == (OWN_LIMIT,) * 3 + ((0, 0),) * (1 + has_lamport)
     def wanted(gap, size):
         table = thresholds[gap[1] if gap[1] in PLANS[gap[0]] else "graph"]
         return WAYS[strategy_of(table, gap[0], size)]
@@ -153,7 +168,6 @@ def ask(path, graph, eager):
         assert "Heuristic" in str(error) and "SGLang of" in str(error)
     else:
         raise AssertionError("a version with other names")
-    print("%d asked, %d of them listed as gaps" % (asked, listed))
 
 
 if __name__ == "__main__":

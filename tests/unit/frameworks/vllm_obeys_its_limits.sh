@@ -11,7 +11,7 @@ succeeds generate --data-dir "$data/fused" --arch sm90 --out "$data/fused" --for
 module=$data/vllm_allreduce.py
 ask() { rules vllm ask "$module" "$data/thresholds.json" "$data/fused/thresholds.json"; }
 ask
-has '^[0-9]+ asked, [0-9]+ of them listed as gaps' "$stdout"
+has '^asked [0-9]{3,} obeyed [0-9]{3,}: vllm ' "$stdout"
 succeeds formats --data-dir "$data" --arch sm90
 has 'leaves out TP 8, .*: its file answers .*, and the choice is .*; mean loss' "$stdout"
 

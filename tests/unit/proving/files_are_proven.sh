@@ -146,3 +146,15 @@ END
 # shellcheck disable=SC2086
 not_proven 'six.json: Open MPI 6.0 and later read it, and this is Open MPI 4[.0-9]*; ompi_rules.conf' \
     six.json $run 2 ./allreduces 256
+
+# Sections of UCC: broken ones, and those that no rank reads, as this Open MPI does not call UCC.
+sections() { printf '# UCC\n\n[%s]\nUCC_TL_UCP_TUNE=%s\n' "$1" "$2" >"$WORK/ucc.conf"; }
+sections 'team_size=2 ppn=2' 'allreduce:host:0-inf:@ring'
+not_proven 'ucc.conf:3: unknown section' ucc.conf true
+sections 'team_size=2 ppn=2 nnodes=1' 'allreduce:host:0-65:@ring#allreduce:0-inf:@dbt'
+not_proven 'ucc.conf:4: allreduce:0-inf:@dbt is no range of an allreduce' ucc.conf true
+sections 'team_size=2 ppn=2 nnodes=1' 'allreduce:host:0-inf:@ring'
+if ! ompi_info | grep -q 'MCA coll: ucc'; then
+    # shellcheck disable=SC2086
+    not_proven 'ucc.conf: not read by 2 of 2 ranks' ucc.conf $run 2 ./allreduces 256
+fi

@@ -31,10 +31,29 @@ compiles() {
     done
 }
 
-# returns FILE QUESTION ANSWER: the reader's answer by this file.
+# returns FILE QUESTION ANSWER: the reader's answer by this file. `asked` counts the questions.
+asked=0
 returns() {
     said=$(echo "$2" | "$WORK/reader" "$1") || die "not read as a whole: $1: $said"
     [ "$said" = "$3" ] || die "$2: $said, not $3"
+    asked=$((asked + 1))
+}
+
+# best_of SIZE NODES: the fastest in these rows, as readers print it.
+best_of() {
+    best=$(($1 / 1024 + 5 * $2 * $2 * $2)) answer='tree ll 2'
+    if [ $(($1 / 8192 + 15)) -lt $best ]; then best=$(($1 / 8192 + 15)) answer='ring ll128 8'; fi
+    if [ $(($1 / 16384 + 30)) -lt $best ]; then answer='ring simple 16'; fi
+    echo "$answer"
+}
+
+# returns_all FILE [COLLECTIVE]: the reader's answer is the best one at every measured size.
+returns_all() {
+    for placement in '1 2' '1 8' '2 8'; do
+        for size in 1024 32768 1048576 16777216; do
+            returns "$1" "${2:+$2 }$size $placement" "$(best_of $size "${placement% *}")"
+        done
+    done
 }
 
 # is_checked ARCH FORMAT FILE [EDIT]: check reports a file that is cut off, edited by hand (an edit of sed),

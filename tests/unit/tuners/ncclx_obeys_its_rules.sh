@@ -9,12 +9,8 @@ compiles ncclx_rules
 answers() { # BYTES NODES RANKS ANSWER
     returns "$csv" "$1 $2 $3" "$4"
 }
-answers 1024 1 2 'tree ll 2'
+returns_all "$csv"
 answers 0 1 8 'tree ll 2'
-answers 1024 2 8 'ring ll128 8'
-answers 32768 1 2 'ring ll128 8'
-answers 1048576 2 8 'ring simple 16'
-answers 16777216 1 8 'ring simple 16'
 answers 9223372036854775807 1 2 'ring simple 16'
 answers 1024 1 4 default
 answers 1024 2 2 default
@@ -41,4 +37,6 @@ sed '0,/tree,ll,2/s//ring,ll,2/' "$csv" >"$WORK/wrong.csv"
 sed '0,/tree,ll,2/s//tree,l,2/' "$csv" >"$WORK/wrong.csv"
 if echo 1024 1 2 | "$WORK/reader" "$WORK/wrong.csv"; then die "a faulty line was accepted"; fi
 is_checked sm90 ncclx "$csv"
+counts ncclx 'rules of NCCLX' '59426ba4, v2_29 and v2_30' $asked $asked
+counts ncclx-json 'the rules of ncclx_tuner.csv, as JSON' '59426ba4' $asked $asked
 is_checked sm90 ncclx-json "$WORK/out/ncclx_tuner.json"

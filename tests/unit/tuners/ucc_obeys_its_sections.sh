@@ -22,16 +22,24 @@ succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --format
 compiles ucc_rules
 answers() { # BYTES RANKS PPN NODES ALGORITHM
     for order in "" backwards; do
+        asked=$((asked + 1))
         # shellcheck disable=SC2086
         said=$(echo "$1 $2 $3 $4" | "$WORK/reader" "$made" $order) || die "not accepted"
         [ "$said" = "$5" ] || die "$1 B, $2 ranks on $4 nodes $order: $said, not $5"
     done
 }
-answers 1024 2 2 1 knomial
-answers 0 8 8 1 knomial
-answers 32768 8 8 1 sra_knomial
+for team in '2 2 1' '8 8 1'; do
+    # shellcheck disable=SC2086
+    {
+        answers 1024 $team knomial
+        answers 32768 $team sra_knomial
+        answers 1048576 $team ring
+    }
+done
 answers 1024 8 4 2 sra_knomial
-answers 1048576 2 2 1 ring
+answers 32768 8 4 2 sra_knomial
+answers 1048576 8 4 2 ring
+answers 0 8 8 1 knomial
 answers 18446744073709551615 8 4 2 ring
 answers 1024 4 4 1 default
 answers 1024 8 2 4 default
@@ -40,7 +48,7 @@ answers 1024 16 8 2 default
 # Every byte has one range, and a wrong choice, or one that UCC does not accept, is noticed.
 sed -n 's/^UCC_TL_UCP_TUNE=//p' "$made" | while read -r tune; do
     echo "$tune" | tr '#' '\n' | awk -F'[:-]' '$3 != next_first + 0 { bad = 1 }
-        { last = $4; next_first = $4 + 1 }
+        { last = next_first = $4 }
         END { exit bad || last != "inf" }' || exit 1
 done || die "a gap or an overlap: $(cat "$made")"
 sed 's/@knomial/@ring/' "$made" >"$WORK/wrong.conf"
@@ -49,6 +57,7 @@ for fault in s/@knomial/@nomial/ s/team_size/size/ s/-inf/-infinity/ '1s/^#//'; 
     sed "$fault" "$made" >"$WORK/wrong.conf"
     if echo 9999999 2 2 1 | "$WORK/reader" "$WORK/wrong.conf" >"$stdout"; then die "accepted: $fault"; fi
 done
+counts ucc 'rules of UCC' '8263de47' $asked $asked
 is_checked host ucc "$made" s/sra_knomial/ring/
 
 grep -v UCC_ "$WORK/data/benchmark.tp2.host.csv" >"$WORK/none.csv"

@@ -69,7 +69,7 @@ static int load(const char *path, struct section sections[]) {
     return count;
 }
 
-// `a-b` in bytes, where b may be `inf`.
+// `a-b` in bytes, where b may be `inf`; UCC 1.9.0 runs its default algorithm at b without a range of its own.
 static bool take_bytes(const char *text, unsigned long long *first, unsigned long long *last) {
     char end;
     const char *dash = strchr(text, '-');
@@ -100,7 +100,7 @@ static bool apply_token(char *token, unsigned long long bytes, const char **chos
             return false;
         }
     }
-    if (algorithm != NULL && bytes >= first && bytes <= last) *chosen = algorithm;
+    if (algorithm != NULL && bytes >= first && (bytes < last || last == INFINITE)) *chosen = algorithm;
     return true;
 }
 
