@@ -6,7 +6,7 @@
 -- bytes, inclusive (nil: no end), is } that follow each other: `is` whether one shot is better than two, and
 -- whether any of them is the best of all strategies.
 -- flashinfer.lacks(source), flashinfer.gaps(): see formats/list.lua.
-local by_bytes = require "choose.by_bytes"
+local by_bytes = require "sizes.by_bytes"
 local facts = require("frameworks.reader_facts").flashinfer
 local lists = require "lists.lists"
 local sequences = require "base.sequences"

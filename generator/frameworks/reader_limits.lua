@@ -1,7 +1,7 @@
 -- Limits for readers that try their ways in a fixed order, each up to a size or within a range, so that not
 -- every series of choices can be expressed. A way is what a reader has a name for: one or several strategies.
 -- The limits are those that lose least; the rest is a miss, which the files and reports list.
-local by_bytes = require "choose.by_bytes"
+local by_bytes = require "sizes.by_bytes"
 local lookup_rule = require "core.lookup_rule"
 local ordering = require "base.ordering"
 local quantities = require "base.quantities"
@@ -14,7 +14,7 @@ local UNTIMED = 1e6 -- the loss of a way without a time, as a share of the best 
 -- The largest size that a file of limits names; beyond it is no message.
 reader_limits.NEVER = 1 << 62
 
--- The tables (of choose.by_bytes) of these numbers of ranks that have one, each with the strategies of its
+-- The tables (of sizes.by_bytes) of these numbers of ranks that have one, each with the strategies of its
 -- ways: way_on(ranks) -> function, name of a strategy -> way.
 function reader_limits.tables(source, worlds, way_on, fusion)
   return sequences.map(worlds, function(tp)
@@ -24,7 +24,7 @@ function reader_limits.tables(source, worlds, way_on, fusion)
   end)
 end
 
--- The points of a table (of choose.by_bytes) for ways: { { size, losses = { way -> the least loss of its
+-- The points of a table (of sizes.by_bytes) for ways: { { size, losses = { way -> the least loss of its
 -- strategies } }... }. way_of(name of a strategy) -> way, or nil.
 function reader_limits.points(tp_table, way_of)
   return sequences.map(tp_table.points, function(point)

@@ -8,7 +8,7 @@
 --
 -- SGLang tries the push, multicast and the pull in this order, and then NCCL. It has two more ways, a pull in
 -- one shot and a Lamport one in two, of which gentables has no kernel: the file leaves them off.
-local by_bytes = require "choose.by_bytes"
+local by_bytes = require "sizes.by_bytes"
 local facts = require("frameworks.reader_facts").sglang
 local lists = require "lists.lists"
 local reader_limits = require "frameworks.reader_limits"

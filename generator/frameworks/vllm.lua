@@ -13,7 +13,7 @@
 -- vLLM tries NCCL's symmetric memory (if VLLM_USE_NCCL_SYMM_MEM is set), its custom allreduce, torch's
 -- symmetric memory and NCCL, in this order. Strategies of gentables stand for the kernels of the same
 -- algorithm.
-local by_bytes = require "choose.by_bytes"
+local by_bytes = require "sizes.by_bytes"
 local facts = require("frameworks.reader_facts").vllm
 local reader_limits = require "frameworks.reader_limits"
 local lists = require "lists.lists"
