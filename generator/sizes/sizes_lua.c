@@ -4,6 +4,8 @@
 //   slices:times(slice, others, loopback) gives the times of a slice (of rows:slices(); nil: none of rows) and
 //   those in `others`, { { num_tokens =, hidden_size =, size = bytes, strategy =, time_us =, is_measured
 //   = }... }. Times of the placement loopback count with `loopback` only.
+//   slices:medians(slice, NAME) gives the sizes with a time of a strategy, in bytes, ascending, and the medians
+//   of these times, as two lists; rows of the placement loopback do not count.
 // - times:strategies() gives { NAME = true... }.
 //   times:points(rows, slice, { may_win = { NAME = true }, loopback = }) gives points: sizes with the expected
 //   loss of each of these strategies. The rows show how noisy times are; see estimate/evidence.h. Without
@@ -19,6 +21,7 @@
 //   points:ways(way_of): see ways_lua.c.
 #include <lauxlib.h>
 #include <lua.h>
+#include <stdlib.h>
 
 #include "base/bindings.h"
 #include "rows/rows_lua.h"
@@ -97,6 +100,41 @@ static int lua_times(lua_State *lua) {
     *made = (struct size_times){.count = 0};
     luaL_setmetatable(lua, times_type);
     return size_times_make(times, count, made) ? 1 : out_of_memory(lua);
+}
+
+static int by_size_and_time(const void *a, const void *b) {
+    const struct size_time *x = a, *y = b;
+    if (x->size_bytes != y->size_bytes) return x->size_bytes < y->size_bytes ? -1 : 1;
+    return (x->time_us > y->time_us) - (x->time_us < y->time_us);
+}
+
+static int lua_medians(lua_State *lua) {
+    const struct slices *slices = luaL_checkudata(lua, 1, slices_type);
+    const struct lists *lists = lists_of(lua);
+    size_t slice = slice_rows_find(&slices->of, slice_key_take(lua, 2)), count = 0;
+    uint8_t strategy = names_index(&lists->strategies, luaL_checkstring(lua, 3));
+    uint8_t loopback = names_index(&lists->placements, "loopback");
+    luaL_argcheck(lua, slice < slices->of.count, 2, "no such slice");
+    size_t begin = slices->of.begin[slice], end = slices->of.begin[slice + 1];
+    struct size_time *times = lua_newuserdatauv(lua, (end - begin + 1) * sizeof *times, 0);
+    for (size_t i = begin; i < end; i++) {
+        const struct row *row = &slices->rows->row[slices->of.row[i]];
+        if (row->strategy == strategy && row->placement != loopback) times[count++] = time_of(row);
+    }
+    qsort(times, count, sizeof *times, by_size_and_time);
+    lua_newtable(lua);
+    lua_newtable(lua);
+    lua_Integer found = 0;
+    for (size_t first = 0, after; first < count; first = after) {
+        for (after = first + 1; after < count && times[after].size_bytes == times[first].size_bytes;) after++;
+        double low = times[first + (after - first - 1) / 2].time_us;
+        double high = times[first + (after - first) / 2].time_us;
+        lua_pushinteger(lua, (lua_Integer)times[first].size_bytes);
+        lua_seti(lua, -3, ++found);
+        lua_pushnumber(lua, (low + high) / 2);
+        lua_seti(lua, -2, found);
+    }
+    return 2;
 }
 
 static int free_times(lua_State *lua) {
@@ -283,7 +321,8 @@ static int lua_without(lua_State *lua) {
 int luaopen_core_sizes(lua_State *lua);
 int luaopen_core_sizes(lua_State *lua) {
     static const luaL_Reg functions[] = {{"slices", lua_slices}, {NULL, NULL}};
-    static const luaL_Reg of_slices[] = {{"times", lua_times}, {"__gc", free_slices}, {NULL, NULL}};
+    static const luaL_Reg of_slices[] = {
+        {"medians", lua_medians}, {"times", lua_times}, {"__gc", free_slices}, {NULL, NULL}};
     static const luaL_Reg of_times[] = {
         {"points", lua_points}, {"strategies", lua_strategies}, {"__gc", free_times}, {NULL, NULL}};
     static const luaL_Reg of_points[] = {
