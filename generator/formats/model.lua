@@ -120,10 +120,17 @@ function model.measured(source)
   return source.measured
 end
 
--- The strategies that the format can name; nil: all.
-local function candidates_of(format)
+-- The strategies that the format can name; nil: all, or all that have times, so that formats share a table.
+local function candidates_of(source, format)
   if not format.names then return nil end
-  return sequences.field(sequences.filter(lists.strategies, format.names), "name")
+  local named = sequences.field(sequences.filter(lists.strategies, format.names), "name")
+  local is_named, options = sequences.set(named), model.options_of(source)
+  local may_have_more = #options.derived > 0 or #options.untried > 0
+  for name in pairs(model.measured(source)) do
+    local may_win = lists.find("strategies", name).candidate ~= false
+    if may_have_more or may_win and not is_named[name] then return named end
+  end
+  return nil
 end
 
 local function has_winner(table_of, index, block)
@@ -275,7 +282,7 @@ end
 -- The model for the template of `format`. `tp_tables` is empty if no row of one node has `axes`. Formats with
 -- the same strategies share parts of it, and must not change them.
 function model.for_format(source, format)
-  local canonical = select_table(source, candidates_of(format), format.lookup)
+  local canonical = select_table(source, candidates_of(source, format), format.lookup)
   local plane, fallback = plane_of(source, canonical), model.fallback(source, format)
   return { arch = source.table_arch, fallback = fallback, lists = lists, format = format,
     source = source, axes = source.axes, canonical = canonical, tp_tables = plane.tp_tables,
