@@ -208,19 +208,11 @@ local function blocks_by_bytes(table_of, axes)
   return out
 end
 
--- The names of the strategies that occur, as { NAME = true }.
-local function strategies_in(tp_tables, by_bytes)
+-- The names of the strategies that win a cell of these parts of a table, as { NAME = true }.
+local function strategies_in(table_of, parts)
   local seen = {}
-  local function add(row)
-    for _, strategy in ipairs(row) do
-      if strategy then seen[strategy.name] = true end
-    end
-  end
-  for _, of in ipairs(by_bytes) do add(of.winners) end
-  for _, tp_table in ipairs(tp_tables) do
-    for _, fusion in ipairs(tp_table.fusions) do
-      for _, row in ipairs(fusion.rows) do add(row) end
-    end
+  for _, part in ipairs(parts) do
+    for name in pairs(table_of:tally(part.block).wins) do seen[name] = true end
   end
   return seen
 end
@@ -252,7 +244,8 @@ local function plane_of(source, canonical)
   end
   plane.all_by_bytes = blocks_by_bytes(canonical, source.axes)
   plane.by_bytes = sequences.filter(plane.all_by_bytes, function(of) return of.nodes == 1 end)
-  plane.seen, plane.strategies = strategies_in(plane.all_tables, plane.all_by_bytes), {}
+  local parts = sequences.join { plane.all_tables, plane.all_by_bytes }
+  plane.seen, plane.strategies = strategies_in(canonical, parts), {}
   source.planes[canonical] = plane
   return plane
 end
@@ -293,7 +286,10 @@ end
 
 -- Whether no row of a source has tokens and a hidden size.
 function model.is_by_bytes(source)
-  return not sequences.any(source.rows:slices(), function(slice) return not slice.sizes_only end)
+  if source.is_by_bytes == nil then
+    source.is_by_bytes = sequences.all(source.rows:slices(), function(slice) return slice.sizes_only end)
+  end
+  return source.is_by_bytes
 end
 
 -- The dtypes, ops and modes of a table, for people.

@@ -21,7 +21,7 @@ local STRATEGY = "NCCL"
 -- there is none, of rows without a mode.
 local function slices_of(source)
   local found, of_key = {}, {}
-  for _, slice in ipairs(source.rows:slices()) do
+  for _, slice in ipairs(by_bytes.slices(source.rows).all) do
     local is_plain = slice.fusion == "NONE" and slice.nodes == 1 and (slice.splits or "") == ""
     local has_mode = slice.mode == source.axes.mode
     if is_plain and facts.ops[slice.op] and (has_mode or slice.mode == "unknown") then

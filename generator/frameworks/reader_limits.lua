@@ -72,15 +72,15 @@ end
 
 -- Those of many misses that lose most, in order.
 local function worst_of(misses)
-  local worst = {}
+  local worst, least = {}, -1 -- `least`: a miss with less is not among them
   for _, miss in ipairs(misses) do
-    local is_full = #worst == MOST_LINES
-    if not is_full or loses_more(miss, worst[#worst]) then
-      local at = #worst + (is_full and 0 or 1)
+    if (miss.most or math.huge) >= least then
+      local at = #worst + 1
       while at > 1 and loses_more(miss, worst[at - 1]) do
         worst[at], at = worst[at - 1], at - 1
       end
-      worst[at] = miss
+      worst[at], worst[MOST_LINES + 1] = miss, nil
+      least = worst[MOST_LINES] and worst[MOST_LINES].most or #worst == MOST_LINES and math.huge or -1
     end
   end
   return worst

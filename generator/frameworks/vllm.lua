@@ -17,7 +17,6 @@ local by_bytes = require "sizes.by_bytes"
 local facts = require("frameworks.reader_facts").vllm
 local reader_limits = require "frameworks.reader_limits"
 local lists = require "lists.lists"
-local ordering = require "base.ordering"
 local sequences = require "base.sequences"
 
 local vllm = {}
@@ -112,7 +111,7 @@ local function world_of(source, tp_table, way_of)
   end
   local cuts = sequences.join { default_cuts, window and { window.low, window.high - 1 } or {} }
   return { tp = tp_table.tp, custom = custom, symmetric = symmetric, window = window,
-    misses = ways:misses(reader_limits.answers(answer, cuts), facts.custom_step) }
+    misses = { { fusion = "NONE", of = ways:misses(reader_limits.answers(answer, cuts), facts.custom_step) } } }
 end
 
 local function worlds_of(source)
@@ -146,10 +145,7 @@ local function fused_of(source, tp, tables)
   for _, of in ipairs(tables) do
     local function answer(size) return fused_answer(size, most, one_shot) end
     local answers = reader_limits.answers(answer, { most, one_shot })
-    for _, miss in ipairs(of.tp_table.sizes:ways(fused_way):misses(answers, 1)) do
-      miss.fusion = of.fusion
-      misses[#misses + 1] = miss
-    end
+    misses[#misses + 1] = { fusion = of.fusion, of = of.tp_table.sizes:ways(fused_way):misses(answers, 1) }
   end
   return { tp = tp, most = most, one_shot = one_shot, misses = misses }
 end
@@ -212,10 +208,9 @@ function vllm.gaps(source)
     end
   end
   for _, world in ipairs(sequences.join { view.worlds, view.fused }) do
-    local groups = ordering.groups(world.misses, function(miss) return miss.fusion or "" end)
-    for _, group in ipairs(groups) do
-      local where = "TP " .. world.tp .. (group.key ~= "" and ", " .. group.key or "")
-      sequences.append(lines, reader_limits.misses_in_words(group, where))
+    for _, group in ipairs(world.misses) do
+      local where = "TP " .. world.tp .. (group.fusion ~= "NONE" and ", " .. group.fusion or "")
+      sequences.append(lines, reader_limits.misses_in_words(group.of, where))
     end
   end
   return lines
