@@ -120,10 +120,8 @@ static int lua_along(lua_State *lua) {
 
 int luaopen_core_choose(lua_State *lua);
 int luaopen_core_choose(lua_State *lua) {
-    static const luaL_Reg functions[] = {{"along", lua_along},
-                                         {"classes", choose_lua_classes},
-                                         {"select", lua_select},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"along", lua_along}, {"classes", choose_lua_classes}, {"select", lua_select}, {NULL, NULL}};
     luaL_newlib(lua, functions);
     lua_createtable(lua, 0, 5);
     set_number(lua, "right", LOSSES_RIGHT);

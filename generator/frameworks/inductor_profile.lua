@@ -4,8 +4,8 @@
 -- order in which Inductor schedules collectives and computation, never how a collective is done.
 --
 -- inductor_profile.text(view): the file. .view(source) gives { series, groups }: series, the events of one
--- collective, data type and number of ranks, { name, kernel, ranks, dtype, elements_in, elements_out, times_us
--- = lists, ascending by size }...; groups = the numbers of ranks, ascending.
+-- collective, data type and number of ranks, { name, kernel, ranks, dtype, elements_in, elements_out,
+-- times_us = lists, ascending by size }...; groups = the numbers of ranks, ascending.
 local by_bytes = require "sizes.by_bytes"
 local facts = require("frameworks.reader_facts").inductor
 local lists = require "lists.lists"

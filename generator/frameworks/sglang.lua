@@ -3,7 +3,7 @@
 -- sglang.view(source) gives { capability = "9.0", major, minor, dtype, read_as, worlds }: worlds ascending {
 -- tp, graph, eager }, each { push = bytes up to which it pushes in one shot (0: never), pull = bytes up to
 -- which it pulls in two, multicast = { first, last } (nil: never), within which the switch adds, misses (of
--- reader_limits.misses), mode = that of its rows, untimed = the ways without a time, which are off }.
+-- ways:misses() in ways_lua.c), mode = that of its rows, untimed = the ways without a time, which are off }.
 -- sglang.lacks(source), sglang.gaps(source): see formats/list.lua.
 --
 -- SGLang tries the push, multicast and the pull in this order, and then NCCL. It has two more ways, a pull in

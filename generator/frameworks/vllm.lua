@@ -4,10 +4,10 @@
 --   worlds  ascending { tp, custom = bytes below which its custom allreduce is used (0: never; nil: not
 --           measured), symmetric = the most bytes of torch's symmetric memory (nil: not measured), window =
 --           { low, high } (nil: NCCL's symmetric memory was not measured): it is used up to low and from high
---           on, misses (of ways:misses() in ways_lua.c) }
+--           on, misses = { { fusion, of = of ways:misses() in ways_lua.c }... } }
 --   fused   ascending { tp, most = bytes up to which FlashInfer's fused kernels are used (0: never),
---           one_shot = bytes up to which they are one-shot, misses = { fusion, ... } }, of the ranks on which
---           such a kernel was measured
+--           one_shot = bytes up to which they are one-shot, misses }, of the ranks on which such a kernel was
+--           measured
 -- vllm.gaps(source): what the file cannot express, as lines.
 --
 -- vLLM tries NCCL's symmetric memory (if VLLM_USE_NCCL_SYMM_MEM is set), its custom allreduce, torch's
@@ -110,8 +110,9 @@ local function world_of(source, tp_table, way_of)
     return by_default(size)
   end
   local cuts = sequences.join { default_cuts, window and { window.low, window.high - 1 } or {} }
+  local misses = ways:misses(reader_limits.answers(answer, cuts), facts.custom_step)
   return { tp = tp_table.tp, custom = custom, symmetric = symmetric, window = window,
-    misses = { { fusion = "NONE", of = ways:misses(reader_limits.answers(answer, cuts), facts.custom_step) } } }
+    misses = { { fusion = "NONE", of = misses } } }
 end
 
 local function worlds_of(source)

@@ -9,12 +9,12 @@
 --   measured  { first, last = bytes }: the smallest and the largest size with a measured time or, of a
 --             `predicted` table, with a predicted one
 --   predicted whether all times were predicted from other numbers of nodes
---   segments  ascending { first, last = bytes, both inclusive, strategy = row of lists.strategies }; the first
---             starts at 0, the last has no `last`
+--   segments  ascending { first, last = bytes, both inclusive, strategy = row of lists.strategies }; the
+--             first starts at 0, the last has no `last`
 --
--- The rule is that of tables by shape (select.c); its losses are those of size_points.c: shapes of equal bytes
--- have equal weight. Times that a sweep left out count as in tables by shape (derive.lua); a shape that has
--- no other times counts only if its size has no other shape. If numerics are stable, a slice has only
+-- The rule is that of tables by shape (select.c); its losses are those of size_points.c: shapes of equal
+-- bytes have equal weight. Times that a sweep left out count as in tables by shape (derive.lua); a shape that
+-- has no other times counts only if its size has no other shape. If numerics are stable, a slice has only
 -- strategies of one class: the class of most cells in the table source.stable_as, or, without such a table,
 -- the class that loses least. The segments are the fewest with a loss of at most source.regret (default:
 -- by_bytes.REGRET) at each size. A strategy without a time for some shape of a size is not chosen there.

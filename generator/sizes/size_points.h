@@ -10,8 +10,8 @@ struct size_points {
     size_t count, width;
     uint8_t strategies[NAMES_MAX]; // by column, ascending
     uint64_t *size_bytes;          // ascending
-    double *loss;                  // [point][column], a share of the best time; NAN: the strategy lacks a time
-    uint8_t *chosen;               // by point: the column of its choice; NULL: none is chosen yet
+    double *loss;    // [point][column], a share of the best time; NAN: the strategy lacks a time
+    uint8_t *chosen; // by point: the column of its choice; NULL: none is chosen yet
     uint64_t first_measured, last_measured; // bytes, of the points with a measured time
     bool has_measured;
 };
@@ -26,8 +26,8 @@ void size_points_free(struct size_points *points);
 // A copy without the losses of one strategy, and without its choices. False and size_points_free as above.
 bool size_points_without(const struct size_points *points, uint8_t strategy, struct size_points *copy);
 
-// Chooses at each point, with the fewest borders; see borders.h. `regret`: the loss that a choice may have for
-// their sake, as a share. False: out of memory.
+// Chooses at each point, with the fewest borders; see borders.h. `regret`: the loss that a choice may have
+// for their sake, as a share. False: out of memory.
 bool size_points_choose(struct size_points *points, double regret);
 
 // The number of points from `first` on with the same choice as it.

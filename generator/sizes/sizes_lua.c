@@ -1,15 +1,15 @@
 // require "core.sizes": choices by message size for Lua; by_bytes.lua has their rule.
 //
 // - slices(rows) gives the rows of each slice, found in one pass.
-//   slices:times(slice, others, loopback) gives the times of a slice (of rows:slices(); nil: none of rows) and
-//   those in `others`, { { num_tokens =, hidden_size =, size = bytes, strategy =, time_us =, is_measured
-//   = }... }. Times of the placement loopback count with `loopback` only.
-//   slices:medians(slice, NAME) gives the sizes with a time of a strategy, in bytes, ascending, and the medians
-//   of these times, as two lists; rows of the placement loopback do not count.
+//   slices:times(slice, others, loopback) gives the times of a slice (of rows:slices(); nil: none of rows)
+//   and those in `others`, { { num_tokens =, hidden_size =, size = bytes, strategy =, time_us =,
+//   is_measured = }... }. Times of the placement loopback count with `loopback` only.
+//   slices:medians(slice, NAME) gives the sizes with a time of a strategy, in bytes, ascending, and the
+//   medians of these times, as two lists; rows of the placement loopback do not count.
 // - times:strategies() gives { NAME = true... }.
-//   times:points(rows, slice, { may_win = { NAME = true }, loopback = }) gives points: sizes with the expected
-//   loss of each of these strategies. The rows show how noisy times are; see estimate/evidence.h. Without
-//   launches the times count as exact.
+//   times:points(rows, slice, { may_win = { NAME = true }, loopback = }) gives points: sizes with the
+//   expected loss of each of these strategies. The rows show how noisy times are; see estimate/evidence.h.
+//   Without launches the times count as exact.
 // - #points; points:list() gives { { size = bytes, badness = { NAME = expected loss } }... }, ascending.
 //   points:measured() gives the smallest and the largest size with a measured time; nothing if there is none.
 //   points:choose(regret) chooses at each point; the methods below need it.
@@ -34,7 +34,9 @@ static const char times_type[] = "gentables.size_times";
 static const char points_type[] = "gentables.size_points";
 static const char evidence_type[] = "gentables.size_evidence";
 
-static int out_of_memory(lua_State *lua) { return luaL_error(lua, "out of memory"); }
+static int out_of_memory(lua_State *lua) {
+    return luaL_error(lua, "out of memory");
+}
 
 // ---- times
 
@@ -325,10 +327,11 @@ int luaopen_core_sizes(lua_State *lua) {
         {"medians", lua_medians}, {"times", lua_times}, {"__gc", free_slices}, {NULL, NULL}};
     static const luaL_Reg of_times[] = {
         {"points", lua_points}, {"strategies", lua_strategies}, {"__gc", free_times}, {NULL, NULL}};
-    static const luaL_Reg of_points[] = {
-        {"choose", lua_choose},   {"list", lua_list},     {"measured", lua_measured}, {"ranges", lua_ranges},
-        {"segments", lua_segments}, {"ways", sizes_lua_ways}, {"without", lua_without}, {"__len", lua_count},
-        {"__gc", free_points},    {NULL, NULL}};
+    static const luaL_Reg of_points[] = {{"choose", lua_choose},     {"list", lua_list},
+                                         {"measured", lua_measured}, {"ranges", lua_ranges},
+                                         {"segments", lua_segments}, {"ways", sizes_lua_ways},
+                                         {"without", lua_without},   {"__len", lua_count},
+                                         {"__gc", free_points},      {NULL, NULL}};
     static const luaL_Reg of_evidence[] = {{"__gc", free_evidence}, {NULL, NULL}};
     make_type(lua, slices_type, of_slices);
     make_type(lua, times_type, of_times);

@@ -129,8 +129,7 @@ static void set_loss(const struct size_points *chosen, const struct way_points *
     size_t count = 0;
     for (size_t p = size_points_from(chosen, miss->first);
          p < points->count && points->size_bytes[p] <= miss->last; p++) {
-        double loss =
-            (1 + loss_of(points, p, miss->answered)) / (1 + loss_of(points, p, miss->chosen)) - 1;
+        double loss = (1 + loss_of(points, p, miss->answered)) / (1 + loss_of(points, p, miss->chosen)) - 1;
         if (isnan(loss)) continue;
         sum += loss;
         most = loss > most ? loss : most;

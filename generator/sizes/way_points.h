@@ -1,5 +1,5 @@
-// Message sizes with the loss of each way of a reader, for readers that try their ways in a fixed order. A way
-// is what a reader has a name for: one or several strategies.
+// Message sizes with the loss of each way of a reader, for readers that try their ways in a fixed order. A
+// way is what a reader has a name for: one or several strategies.
 #ifndef GENTABLES_WAY_POINTS_H
 #define GENTABLES_WAY_POINTS_H
 

@@ -5,15 +5,15 @@
 // - #ways is the number of points, ways:size(index) the size of one, in bytes.
 // - ways:has(way): whether any point has a time of a way.
 // - ways:path(states, regret, most) gives the cheapest path of a reader over the points up to `most` bytes
-//   (nil: all): a list with { first, last }, the indices of the points of each state, or false where there are
-//   none; and the number of points. states: { way, after = { indices of states that may precede }, is_off,
-//   most = the largest size of the way (nil: any), beyond = the way above that }. A change that gains less
-//   than `regret` is noise.
-// - ways:beside(way, answers, NAME) gives the losses of two ways: `way`, and, as NAME, the answers of a reader:
-//   { { last = bytes, inclusive (nil: no end), way }... }, ascending.
-// - ways:misses(answers, step) gives the sizes at which a reader does not answer the choice of the points: { {
-//   first, last (nil: no end), chosen, answered = ways, mean, most = loss (nil: unknown) }... }. `step`: the
-//   reader has no other sizes than its multiples.
+//   (nil: all): a list with { first, last }, the indices of the points of each state, or false where there
+//   are none; and the number of points. states: { way, after = { indices of states that may precede },
+//   is_off, most = the largest size of the way (nil: any), beyond = the way above that }. A change that
+//   gains less than `regret` is noise.
+// - ways:beside(way, answers, NAME) gives the losses of two ways: `way`, and, as NAME, the answers of a
+//   reader: { { last = bytes, inclusive (nil: no end), way }... }, ascending.
+// - ways:misses(answers, step) gives the sizes at which a reader does not answer the choice of the points:
+//   { { first, last (nil: no end), chosen, answered = ways, mean, most = loss (nil: unknown) }... }.
+//   `step`: the reader has no other sizes than its multiples.
 #include <lauxlib.h>
 #include <lua.h>
 
