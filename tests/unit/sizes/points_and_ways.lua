@@ -178,7 +178,8 @@ end
 
 -- Each size is looked up in the misses and compared with the choice and the answer.
 function tests.test_misses_are_the_sizes_with_another_answer()
-  local answers, step = { { last = 511, way = "push" }, { last = 5000, way = "pull" }, { way = "none" } }, 16
+  local answers, step = { { last = 511, way = "push" }, { last = 512, way = "none" },
+    { last = 5000, way = "pull" }, { way = "none" } }, 16
   for _ = 1, 20 do
     local points = points_of(random_records())
     points:choose(REGRET)
