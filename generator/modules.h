@@ -15,6 +15,7 @@ int luaopen_core_history(lua_State *lua);
 int luaopen_core_lookup_rule(lua_State *lua);
 int luaopen_core_process(lua_State *lua);
 int luaopen_core_rows(lua_State *lua);
+int luaopen_core_sizes(lua_State *lua);
 int luaopen_core_student(lua_State *lua);
 int luaopen_core_system(lua_State *lua);
 int luaopen_core_table(lua_State *lua);
@@ -28,6 +29,7 @@ static const struct luaL_Reg gentables_modules[] = {
     {"core.lookup_rule", luaopen_core_lookup_rule},
     {"core.process", luaopen_core_process},
     {"core.rows", luaopen_core_rows},
+    {"core.sizes", luaopen_core_sizes},
     {"core.student", luaopen_core_student},
     {"core.system", luaopen_core_system},
     {"core.table", luaopen_core_table},

@@ -93,9 +93,10 @@ end
 -- it has.
 function choice_cost.of_names(view)
   local has_block, lookup = {}, view.format.lookup
+  local free = model.canonical(view.source, lookup)
+  if free == view.canonical then return {}, new_sums() end -- it can name all that have times
   for _, tp_table in ipairs(view.tp_tables) do has_block[tp_table.block] = true end
-  return compare(view.source, model.canonical(view.source, lookup), view.canonical, lookup,
-    function(index) return has_block[index] end)
+  return compare(view.source, free, view.canonical, lookup, function(index) return has_block[index] end)
 end
 
 return choice_cost

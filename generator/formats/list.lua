@@ -89,7 +89,7 @@ end
 local function on_nodes(source, format, may_win)
   local counts = require("formats.model").node_counts(source, format.measured_only)
   return sequences.map(counts, function(nodes)
-    local tp_tables = nodes > 1 and require("choose.by_bytes").tp_tables(source, may_win, nil, nodes) or {}
+    local tp_tables = nodes > 1 and require("sizes.by_bytes").tp_tables(source, may_win, nil, nodes) or {}
     return #tp_tables > 0 and { nodes = nodes, tp_tables = tp_tables } or nil
   end)
 end
@@ -97,7 +97,7 @@ end
 -- The model of a format by message size, of the strategies that it can name.
 local function by_size(may_win, more)
   return function(source, format)
-    local by_bytes = require "choose.by_bytes"
+    local by_bytes = require "sizes.by_bytes"
     local view = { tp_tables = by_bytes.tp_tables(source, may_win),
       on_nodes = on_nodes(source, format, may_win),
       numerics = require("choose.settings").numerics_word(source),

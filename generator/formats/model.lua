@@ -120,10 +120,17 @@ function model.measured(source)
   return source.measured
 end
 
--- The strategies that the format can name; nil: all.
-local function candidates_of(format)
+-- The strategies that the format can name; nil: all, or all that have times, so that formats share a table.
+local function candidates_of(source, format)
   if not format.names then return nil end
-  return sequences.field(sequences.filter(lists.strategies, format.names), "name")
+  local named = sequences.field(sequences.filter(lists.strategies, format.names), "name")
+  local is_named, options = sequences.set(named), model.options_of(source)
+  local may_have_more = #options.derived > 0 or #options.untried > 0
+  for name in pairs(model.measured(source)) do
+    local may_win = lists.find("strategies", name).candidate ~= false
+    if may_have_more or may_win and not is_named[name] then return named end
+  end
+  return nil
 end
 
 local function has_winner(table_of, index, block)
@@ -201,19 +208,11 @@ local function blocks_by_bytes(table_of, axes)
   return out
 end
 
--- The names of the strategies that occur, as { NAME = true }.
-local function strategies_in(tp_tables, by_bytes)
+-- The names of the strategies that win a cell of these parts of a table, as { NAME = true }.
+local function strategies_in(table_of, parts)
   local seen = {}
-  local function add(row)
-    for _, strategy in ipairs(row) do
-      if strategy then seen[strategy.name] = true end
-    end
-  end
-  for _, of in ipairs(by_bytes) do add(of.winners) end
-  for _, tp_table in ipairs(tp_tables) do
-    for _, fusion in ipairs(tp_table.fusions) do
-      for _, row in ipairs(fusion.rows) do add(row) end
-    end
+  for _, part in ipairs(parts) do
+    for name in pairs(table_of:tally(part.block).wins) do seen[name] = true end
   end
   return seen
 end
@@ -245,7 +244,8 @@ local function plane_of(source, canonical)
   end
   plane.all_by_bytes = blocks_by_bytes(canonical, source.axes)
   plane.by_bytes = sequences.filter(plane.all_by_bytes, function(of) return of.nodes == 1 end)
-  plane.seen, plane.strategies = strategies_in(plane.all_tables, plane.all_by_bytes), {}
+  local parts = sequences.join { plane.all_tables, plane.all_by_bytes }
+  plane.seen, plane.strategies = strategies_in(canonical, parts), {}
   source.planes[canonical] = plane
   return plane
 end
@@ -275,7 +275,7 @@ end
 -- The model for the template of `format`. `tp_tables` is empty if no row of one node has `axes`. Formats with
 -- the same strategies share parts of it, and must not change them.
 function model.for_format(source, format)
-  local canonical = select_table(source, candidates_of(format), format.lookup)
+  local canonical = select_table(source, candidates_of(source, format), format.lookup)
   local plane, fallback = plane_of(source, canonical), model.fallback(source, format)
   return { arch = source.table_arch, fallback = fallback, lists = lists, format = format,
     source = source, axes = source.axes, canonical = canonical, tp_tables = plane.tp_tables,
@@ -286,7 +286,10 @@ end
 
 -- Whether no row of a source has tokens and a hidden size.
 function model.is_by_bytes(source)
-  return not sequences.any(source.rows:slices(), function(slice) return not slice.sizes_only end)
+  if source.is_by_bytes == nil then
+    source.is_by_bytes = sequences.all(source.rows:slices(), function(slice) return slice.sizes_only end)
+  end
+  return source.is_by_bytes
 end
 
 -- The dtypes, ops and modes of a table, for people.

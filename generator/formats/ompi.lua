@@ -17,7 +17,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
 local rank_placement = require "lists.rank_placement"
-local by_bytes = require "choose.by_bytes"
+local by_bytes = require "sizes.by_bytes"
 local rows_folder = require "rows.rows_folder"
 local ordering = require "base.ordering"
 local sequences = require "base.sequences"
@@ -76,7 +76,7 @@ local function read_search(path)
   return search
 end
 
--- The points (see choose/by_bytes.lua) of one setting.
+-- The points (see sizes/by_bytes.lua) of one setting.
 local function points_of(by_size)
   local points = {}
   for size, times in pairs(by_size) do

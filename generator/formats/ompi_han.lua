@@ -3,7 +3,7 @@
 --
 -- A choice of a single algorithm is one of coll/tuned; its rules (ompi.lua) choose the algorithm. MPI's own
 -- decision over several nodes is that of coll/tuned before Open MPI 5.0, and of coll/han since.
-local by_bytes = require "choose.by_bytes"
+local by_bytes = require "sizes.by_bytes"
 local lists = require "lists.lists"
 local ompi = require "formats.ompi"
 local rank_placement = require "lists.rank_placement"

@@ -14,7 +14,7 @@
 -- most: the most values that any table has along each axis.
 local lists = require "lists.lists"
 local model = require "formats.model"
-local by_bytes = require "choose.by_bytes"
+local by_bytes = require "sizes.by_bytes"
 local fail = require "base.fail"
 local ordering = require "base.ordering"
 local sequences = require "base.sequences"

@@ -1,5 +1,5 @@
 -- The kernels that thresholds.json calls custom, as vLLM does, and the sizes that one limit leaves out.
-local by_bytes = require "choose.by_bytes"
+local by_bytes = require "sizes.by_bytes"
 local quantities = require "base.quantities"
 local sequences = require "base.sequences"
 

@@ -6,7 +6,7 @@
 -- bytes, inclusive (nil: no end), is } that follow each other: `is` whether one shot is better than two, and
 -- whether any of them is the best of all strategies.
 -- flashinfer.lacks(source), flashinfer.gaps(): see formats/list.lua.
-local by_bytes = require "choose.by_bytes"
+local by_bytes = require "sizes.by_bytes"
 local facts = require("frameworks.reader_facts").flashinfer
 local lists = require "lists.lists"
 local sequences = require "base.sequences"
@@ -18,30 +18,15 @@ local OWN = { ONESHOT = true, TWOSHOT = true }
 local function is_own(strategy) return OWN[strategy.name] == true end
 local function is_any() return true end
 
--- The segments of a table as ranges; neighbours with the same answer are one range.
-local function ranges_of(tp_table, is)
-  local ranges = {}
-  for _, segment in ipairs(tp_table.segments) do
-    local open, answer = ranges[#ranges], is(segment.strategy)
-    if open and open.is == answer then
-      open.last = segment.last
-    else
-      ranges[#ranges + 1] = { last = segment.last, is = answer }
-    end
-  end
-  return ranges
-end
-
-local function is_one_shot(strategy) return strategy.name == "ONESHOT" end
-
 local function worlds_of(source, fusion)
   local best_of = {}
   for _, tp_table in ipairs(by_bytes.tp_tables(source, is_any, fusion)) do
-    best_of[tp_table.tp] = ranges_of(tp_table, is_own)
+    best_of[tp_table.tp] = tp_table.sizes:ranges(OWN)
   end
   return sequences.map(by_bytes.tp_tables(source, is_own, fusion), function(tp_table)
     if not lists.contains(facts.worlds, tp_table.tp) then return nil end
-    return { tp = tp_table.tp, shots = ranges_of(tp_table, is_one_shot), best = best_of[tp_table.tp] or {} }
+    return { tp = tp_table.tp, shots = tp_table.sizes:ranges { ONESHOT = true },
+      best = best_of[tp_table.tp] or {} }
   end)
 end
 

@@ -3,14 +3,15 @@
 -- are those of NCCL's own calls, which PyTorch makes, not those of the best strategy: the file changes the
 -- order in which Inductor schedules collectives and computation, never how a collective is done.
 --
--- inductor_profile.text(view): the file. .view(source) gives { events, groups }: events { name, kernel,
--- ranks, dtype, elements_in, elements_out, time_us }..., groups = the numbers of ranks, ascending.
+-- inductor_profile.text(view): the file. .view(source) gives { series, groups }: series, the events of one
+-- collective, data type and number of ranks, { name, kernel, ranks, dtype, elements_in, elements_out,
+-- times_us = lists, ascending by size }...; groups = the numbers of ranks, ascending.
+local by_bytes = require "sizes.by_bytes"
 local facts = require("frameworks.reader_facts").inductor
-local json = require "codec.json"
 local lists = require "lists.lists"
+local numbers = require "base.numbers"
 local ordering = require "base.ordering"
 local sequences = require "base.sequences"
-local statistics = require "base.statistics"
 
 local inductor_profile = {}
 
@@ -20,7 +21,7 @@ local STRATEGY = "NCCL"
 -- there is none, of rows without a mode.
 local function slices_of(source)
   local found, of_key = {}, {}
-  for _, slice in ipairs(source.rows:slices()) do
+  for _, slice in ipairs(by_bytes.slices(source.rows).all) do
     local is_plain = slice.fusion == "NONE" and slice.nodes == 1 and (slice.splits or "") == ""
     local has_mode = slice.mode == source.axes.mode
     if is_plain and facts.ops[slice.op] and (has_mode or slice.mode == "unknown") then
@@ -32,41 +33,31 @@ local function slices_of(source)
   return found
 end
 
--- size in bytes -> the times of NCCL's calls of a slice
-local function times_of(source, slice)
-  local columns = source.rows:slice(slice, { "size", "strategy", "placement", "time_us" })
-  local times = {}
-  for i = 1, columns.count do
-    if columns.strategy[i] == STRATEGY and columns.placement[i] ~= "loopback" then
-      local size = columns.size[i]
-      times[size] = times[size] or {}
-      table.insert(times[size], columns.time_us[i])
+-- The events of a slice; nil: it has none.
+local function series_of(source, slice)
+  local op, bytes = facts.ops[slice.op], lists.find("dtypes", slice.dtype).bytes
+  local sizes, times = by_bytes.slices(source.rows).of:medians(slice, STRATEGY)
+  local series = { name = op.name, kernel = op.kernel, ranks = slice.world_size,
+    dtype = facts.dtypes[slice.dtype], elements_in = {}, elements_out = {}, times_us = {} }
+  for i, size in ipairs(sizes) do
+    local elements = size // bytes
+    local share = elements // slice.world_size
+    local elements_out = op.output == "whole" and elements or share
+    if elements_out > 0 then
+      local at = #series.times_us + 1
+      series.elements_in[at] = op.input == "whole" and elements or share
+      series.elements_out[at], series.times_us[at] = elements_out, times[i]
     end
   end
-  return times
-end
-
-local function event_of(slice, size, times)
-  local op, elements = facts.ops[slice.op], size // lists.find("dtypes", slice.dtype).bytes
-  local shares = { whole = elements, share = elements // slice.world_size }
-  table.sort(times)
-  return { name = op.name, kernel = op.kernel, ranks = slice.world_size, dtype = facts.dtypes[slice.dtype],
-    elements_in = shares[op.input], elements_out = shares[op.output], time_us = statistics.median(times) }
+  return #series.times_us > 0 and series or nil
 end
 
 local views = setmetatable({}, { __mode = "k" }) -- by source
 
 local function view_of(source)
-  local events = {}
-  for _, slice in ipairs(slices_of(source)) do
-    local times = times_of(source, slice)
-    for _, size in ipairs(ordering.sorted_keys(times)) do
-      local event = event_of(slice, size, times[size])
-      if event.elements_out > 0 then events[#events + 1] = event end
-    end
-  end
-  ordering.sort(events, ordering.by("ranks", "name", "dtype", "elements_out"))
-  return { events = events, groups = sequences.distinct(sequences.field(events, "ranks")) }
+  local all = sequences.map(slices_of(source), function(slice) return series_of(source, slice) end)
+  ordering.sort(all, ordering.by("ranks", "name", "dtype"))
+  return { series = all, groups = sequences.distinct(sequences.field(all, "ranks")) }
 end
 
 function inductor_profile.view(source)
@@ -75,7 +66,7 @@ function inductor_profile.view(source)
 end
 
 function inductor_profile.lacks(source)
-  if #inductor_profile.view(source).events > 0 then return nil end
+  if #inductor_profile.view(source).series > 0 then return nil end
   return "no row of NCCL without a fusion, on one node; its times are those of the calls that PyTorch makes"
 end
 
@@ -87,19 +78,24 @@ local function ranks_text(count)
   return "[" .. table.concat(ranks, ", ") .. "]"
 end
 
--- Events follow each other, so that other readers of traces take the file too.
-local function event_text(event, ts)
-  local args = ('"Collective name": "%s", "Process Group Name": "%d", "Process Group Ranks": "%s", ' ..
-    '"Group size": %d, "In msg nelems": %d, "Out msg nelems": %d, "dtype": "%s"'):format(event.name,
-    event.ranks, ranks_text(event.ranks), event.ranks, event.elements_in, event.elements_out, event.dtype)
-  return ('    {"ph": "X", "cat": "kernel", "name": "%s", "pid": 0, "tid": 7, "ts": %.4f, "dur": %s,\n' ..
-    '      "args": {%s}}'):format(event.kernel, ts, json.compact(event.time_us), args)
+-- The text of an event of a series, with places for its start, duration and elements.
+local function event_format(series)
+  local ranks = ranks_text(series.ranks)
+  return ('    {"ph": "X", "cat": "kernel", "name": "%s", "pid": 0, "tid": 7, "ts": %%.4f, "dur": %%s,\n' ..
+    '      "args": {"Collective name": "%s", "Process Group Name": "%d", "Process Group Ranks": "%s", ' ..
+    '"Group size": %d, "In msg nelems": %%d, "Out msg nelems": %%d, "dtype": "%s"}}'):format(series.kernel,
+    series.name, series.ranks, ranks, series.ranks, series.dtype)
 end
 
+-- Events follow each other, so that other readers of traces take the file too.
 function inductor_profile.text(view)
   local events, ts = {}, 0
-  for i, event in ipairs(view.events) do
-    events[i], ts = event_text(event, ts), ts + event.time_us
+  for _, series in ipairs(view.series) do
+    local event, elements_in, elements_out = event_format(series), series.elements_in, series.elements_out
+    for i, time_us in ipairs(series.times_us) do
+      events[#events + 1] = event:format(ts, numbers.shortest(time_us), elements_in[i], elements_out[i])
+      ts = ts + time_us
+    end
   end
   local groups = sequences.map(view.groups, function(count)
     return ('{"pg_name": "%d", "pg_desc": "undefined", "ranks": %s}'):format(count, ranks_text(count))

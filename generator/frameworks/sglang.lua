@@ -3,12 +3,12 @@
 -- sglang.view(source) gives { capability = "9.0", major, minor, dtype, read_as, worlds }: worlds ascending {
 -- tp, graph, eager }, each { push = bytes up to which it pushes in one shot (0: never), pull = bytes up to
 -- which it pulls in two, multicast = { first, last } (nil: never), within which the switch adds, misses (of
--- reader_limits.misses), mode = that of its rows, untimed = the ways without a time, which are off }.
+-- ways:misses() in ways_lua.c), mode = that of its rows, untimed = the ways without a time, which are off }.
 -- sglang.lacks(source), sglang.gaps(source): see formats/list.lua.
 --
 -- SGLang tries the push, multicast and the pull in this order, and then NCCL. It has two more ways, a pull in
 -- one shot and a Lamport one in two, of which gentables has no kernel: the file leaves them off.
-local by_bytes = require "choose.by_bytes"
+local by_bytes = require "sizes.by_bytes"
 local facts = require("frameworks.reader_facts").sglang
 local lists = require "lists.lists"
 local reader_limits = require "frameworks.reader_limits"
@@ -43,14 +43,13 @@ local STATES = {
 }
 
 -- The limits of a table: push, pull, and the first and last size of multicast; 0: never.
-local function cheapest_limits(source, tp_table, points)
-  local within = sequences.filter(points, function(point) return point.size <= facts.workspace end)
+local function cheapest_limits(source, tp_table, ways)
   local states = sequences.map(STATES, function(state)
-    local is_off = state.way ~= NCCL and not reader_limits.has_time(points, state.way)
+    local is_off = state.way ~= NCCL and not ways:has(state.way)
     return { way = state.way, after = state.after, is_off = is_off }
   end)
-  local chosen = reader_limits.cheapest(within, states, source.regret or by_bytes.REGRET)
-  local function range(...) return reader_limits.range_of(tp_table, within, chosen, ...) end
+  local path, count = ways:path(states, by_bytes.regret(source), facts.workspace)
+  local function range(...) return reader_limits.range_of(tp_table, ways, path, count, ...) end
   local push, multicast, before, after = range(1), range(4, 5), range(2), range(6)
   local pull = after or before
   return push and push.last or 0, pull and pull.last or 0, multicast and multicast.first or 0,
@@ -59,24 +58,20 @@ end
 
 -- The limits of a table.
 local function limits_of(source, tp_table, way_of)
-  local points = reader_limits.points(tp_table, way_of)
-  local push, pull, first, last = cheapest_limits(source, tp_table, points)
+  local ways = tp_table.sizes:ways(way_of)
+  local push, pull, first, last = cheapest_limits(source, tp_table, ways)
   local function answer(size) return answer_of(size, push, pull, first, last) end
   local cuts = { push, pull, first - 1, last, facts.workspace }
   return { push = push, pull = pull, multicast = last > 0 and { first = first, last = last } or nil,
-    misses = reader_limits.misses(tp_table, way_of, answer, cuts, facts.step), mode = tp_table.mode,
-    untimed = sequences.filter({ PUSH, PULL, MULTICAST }, function(way)
-      return not reader_limits.has_time(points, way)
-    end) }
+    misses = ways:misses(reader_limits.answers(answer, cuts), facts.step), mode = tp_table.mode,
+    untimed = sequences.filter({ PUSH, PULL, MULTICAST }, function(way) return not ways:has(way) end) }
 end
 
 -- The tables of a mode: number of ranks -> table.
 local function tables_in(source, mode, major)
-  local axes = sequences.merged(source.axes, { mode = mode })
-  local in_mode = setmetatable({ axes = axes }, { __index = source })
   local tables = {}
   local function ways(tp) return way_on(major, tp) end
-  for _, tp_table in ipairs(reader_limits.tables(in_mode, facts.worlds[major] or {}, ways)) do
+  for _, tp_table in ipairs(reader_limits.tables(source, facts.worlds[major] or {}, ways, nil, mode)) do
     tables[tp_table.tp] = tp_table
   end
   return tables

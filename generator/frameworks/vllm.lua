@@ -4,20 +4,19 @@
 --   worlds  ascending { tp, custom = bytes below which its custom allreduce is used (0: never; nil: not
 --           measured), symmetric = the most bytes of torch's symmetric memory (nil: not measured), window =
 --           { low, high } (nil: NCCL's symmetric memory was not measured): it is used up to low and from high
---           on, misses (of reader_limits.misses) }
+--           on, misses = { { fusion, of = of ways:misses() in ways_lua.c }... } }
 --   fused   ascending { tp, most = bytes up to which FlashInfer's fused kernels are used (0: never),
---           one_shot = bytes up to which they are one-shot, misses = { fusion, ... } }, of the ranks on which
---           such a kernel was measured
+--           one_shot = bytes up to which they are one-shot, misses }, of the ranks on which such a kernel was
+--           measured
 -- vllm.gaps(source): what the file cannot express, as lines.
 --
 -- vLLM tries NCCL's symmetric memory (if VLLM_USE_NCCL_SYMM_MEM is set), its custom allreduce, torch's
 -- symmetric memory and NCCL, in this order. Strategies of gentables stand for the kernels of the same
 -- algorithm.
-local by_bytes = require "choose.by_bytes"
+local by_bytes = require "sizes.by_bytes"
 local facts = require("frameworks.reader_facts").vllm
 local reader_limits = require "frameworks.reader_limits"
 local lists = require "lists.lists"
-local ordering = require "base.ordering"
 local sequences = require "base.sequences"
 
 local vllm = {}
@@ -45,18 +44,6 @@ local function plain_ways(source)
   end
 end
 
--- A table without NCCL's symmetric memory, which is off by default.
-local function without_nccl_symmetric(source, tp_table)
-  local points = sequences.map(tp_table.points, function(point)
-    local badness = sequences.merged(point.badness)
-    badness.NCCL_SYMMETRIC = nil
-    return next(badness) and { size = point.size, badness = badness } or nil
-  end)
-  if #points == 0 then return nil end
-  return { tp = tp_table.tp, points = points, measured = tp_table.measured,
-    segments = by_bytes.segments(points, source.regret) }
-end
-
 -- ---- plain sums -------------------------------------------------------------------------------
 
 local function default_answer(size, custom, symmetric)
@@ -69,29 +56,29 @@ local function above(last)
   return math.min((last // facts.custom_step + 1) * facts.custom_step, facts.custom_most)
 end
 
-local function regret_of(source) return source.regret or by_bytes.REGRET end
-
--- States that follow each other (see reader_limits.cheapest), the first one up to the size `most`, with
--- `beyond` above; a way without a time is never used, but for the last one.
-local function in_order(points, ways, most, beyond)
-  return sequences.map(ways, function(way, i)
+-- States that follow each other (see ways_lua.c), the first one up to the size `most`, with `beyond` above; a
+-- way without a time is never used, but for the last one.
+local function in_order(ways, names, most, beyond)
+  return sequences.map(names, function(way, i)
     local after = {}
     for earlier = 1, i - 1 do after[earlier] = earlier end
-    local is_off = i < #ways and not reader_limits.has_time(points, way)
+    local is_off = i < #names and not ways:has(way)
     return { way = way, after = after, is_off = is_off, most = i == 1 and most or nil, beyond = beyond }
   end)
 end
 
--- The limits of the custom allreduce and of torch's symmetric memory; nil: not measured.
+-- The limits of the custom allreduce and of torch's symmetric memory, without NCCL's symmetric memory, which
+-- is off by default; nil: not measured.
 local function default_limits(source, tp_table, way_of)
-  local open = without_nccl_symmetric(source, tp_table)
+  local regret = by_bytes.regret(source)
+  local open = tp_table.sizes:without(NCCL_SYMMETRIC, regret)
   if not open then return nil, nil end
-  local points = reader_limits.points(open, way_of)
-  local states = in_order(points, { CUSTOM, SYMMETRIC, NCCL }, facts.custom_most - 1, NCCL)
-  local chosen = reader_limits.cheapest(points, states, regret_of(source))
+  local ways = open:ways(way_of)
+  local states = in_order(ways, { CUSTOM, SYMMETRIC, NCCL }, facts.custom_most - 1, NCCL)
+  local path, count = ways:path(states, regret)
   local function limit(state, way)
-    if not reader_limits.has_time(points, way) then return nil end
-    local range = reader_limits.range_of(open, points, chosen, state)
+    if not ways:has(way) then return nil end
+    local range = reader_limits.range_of(tp_table, ways, path, count, state)
     return range and range.last or 0
   end
   local custom, symmetric = limit(1, CUSTOM), limit(2, SYMMETRIC)
@@ -99,33 +86,33 @@ local function default_limits(source, tp_table, way_of)
 end
 
 -- The sizes between which NCCL's symmetric memory is not used, both excluded; nil: it was not measured.
-local function window_of(source, tp_table, way_of, answer)
-  local points = sequences.map(reader_limits.points(tp_table, way_of), function(point)
-    return { size = point.size, losses = { [NCCL_SYMMETRIC] = point.losses[NCCL_SYMMETRIC],
-      [DEFAULT] = point.losses[answer(point.size)] } }
-  end)
-  if not reader_limits.has_time(points, NCCL_SYMMETRIC) then return nil end
+-- `answers`: those of vLLM without it.
+local function window_of(source, tp_table, ways, answers)
+  if not ways:has(NCCL_SYMMETRIC) then return nil end
+  local either = ways:beside(NCCL_SYMMETRIC, answers, DEFAULT)
   local states = { { way = NCCL_SYMMETRIC, after = {} }, { way = DEFAULT, after = { 1 } },
     { way = NCCL_SYMMETRIC, after = { 2 } } }
-  local chosen = reader_limits.cheapest(points, states, regret_of(source))
-  local low = reader_limits.range_of(tp_table, points, chosen, 1)
-  local high = reader_limits.range_of(tp_table, points, chosen, 3)
-  local is_last = low and chosen[#points] == 1 -- it is best at every size
+  local path, count = either:path(states, by_bytes.regret(source))
+  local low = reader_limits.range_of(tp_table, either, path, count, 1)
+  local high = reader_limits.range_of(tp_table, either, path, count, 3)
+  local is_last = low and path[1].last == count -- it is best at every size
   return { low = low and low.last or 0, high = is_last and low.last + 1 or high and math.max(high.first, 1)
     or reader_limits.NEVER }
 end
 
 local function world_of(source, tp_table, way_of)
   local custom, symmetric = default_limits(source, tp_table, way_of)
+  local ways, default_cuts = tp_table.sizes:ways(way_of), { (custom or 0) - 1, symmetric or 0 }
   local function by_default(size) return default_answer(size, custom or 0, symmetric or 0) end
-  local window = window_of(source, tp_table, way_of, by_default)
+  local window = window_of(source, tp_table, ways, reader_limits.answers(by_default, default_cuts))
   local function answer(size)
     if window and (size <= window.low or size >= window.high) then return NCCL_SYMMETRIC end
     return by_default(size)
   end
-  local cuts = { (custom or 0) - 1, symmetric or 0, window and window.low, window and window.high - 1 }
+  local cuts = sequences.join { default_cuts, window and { window.low, window.high - 1 } or {} }
+  local misses = ways:misses(reader_limits.answers(answer, cuts), facts.custom_step)
   return { tp = tp_table.tp, custom = custom, symmetric = symmetric, window = window,
-    misses = reader_limits.misses(tp_table, way_of, answer, cuts, facts.custom_step) }
+    misses = { { fusion = "NONE", of = misses } } }
 end
 
 local function worlds_of(source)
@@ -148,20 +135,18 @@ end
 -- they have no fused kernel.
 local function fused_of(source, tp, tables)
   local first = tables[1].tp_table
-  local points = reader_limits.points(first, fused_way)
-  local states = in_order(points, { ONE_SHOT, TWO_SHOT, UNFUSED }, facts.one_shot_most // tp, TWO_SHOT)
+  local ways = first.sizes:ways(fused_way)
+  local states = in_order(ways, { ONE_SHOT, TWO_SHOT, UNFUSED }, facts.one_shot_most // tp, TWO_SHOT)
   if states[1].is_off and states[2].is_off then return nil end
-  local chosen = reader_limits.cheapest(points, states, regret_of(source))
-  local one = reader_limits.range_of(first, points, chosen, 1)
-  local all = reader_limits.range_of(first, points, chosen, 1, 2)
+  local path, count = ways:path(states, by_bytes.regret(source))
+  local one = reader_limits.range_of(first, ways, path, count, 1)
+  local all = reader_limits.range_of(first, ways, path, count, 1, 2)
   local one_shot, most = one and math.min(one.last, facts.one_shot_most // tp) or 0, all and all.last or 0
   local misses = {}
   for _, of in ipairs(tables) do
     local function answer(size) return fused_answer(size, most, one_shot) end
-    for _, miss in ipairs(reader_limits.misses(of.tp_table, fused_way, answer, { most, one_shot }, 1)) do
-      miss.fusion = of.fusion
-      misses[#misses + 1] = miss
-    end
+    local answers = reader_limits.answers(answer, { most, one_shot })
+    misses[#misses + 1] = { fusion = of.fusion, of = of.tp_table.sizes:ways(fused_way):misses(answers, 1) }
   end
   return { tp = tp, most = most, one_shot = one_shot, misses = misses }
 end
@@ -224,10 +209,9 @@ function vllm.gaps(source)
     end
   end
   for _, world in ipairs(sequences.join { view.worlds, view.fused }) do
-    local groups = ordering.groups(world.misses, function(miss) return miss.fusion or "" end)
-    for _, group in ipairs(groups) do
-      local where = "TP " .. world.tp .. (group.key ~= "" and ", " .. group.key or "")
-      sequences.append(lines, reader_limits.misses_in_words(group, where))
+    for _, group in ipairs(world.misses) do
+      local where = "TP " .. world.tp .. (group.fusion ~= "NONE" and ", " .. group.fusion or "")
+      sequences.append(lines, reader_limits.misses_in_words(group.of, where))
     end
   end
   return lines

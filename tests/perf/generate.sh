@@ -4,6 +4,9 @@
 #
 #   sh tests/perf/generate.sh [GENTABLES [SIZES]]   default: build/bin/gentables "small large"; needs python3
 #
+# And, by turns, processor times: of each format and of all, as a multiple of the table's; of the small table
+# in three formats, beside a script for pandas (pandas_tables.py), if python3 has pandas.
+#
 # The rows are make_rows.py's: 3 files of 1,680 rows, and of 168,000 (41 MB). Each figure is the least of
 # some runs.
 . "$(dirname -- "$0")/lib.sh"
@@ -29,6 +32,27 @@ for path in sys.argv[1:]:
             if key not in best or row[8] < best[key]:
                 best[key] = row[8]
 END
+
+# by_turns NAME=COMMAND...: processor times, the least of 6 turns, and each as a multiple of the first one.
+by_turns() {
+    python3 - "$out" "$@" <<'END'
+import resource, shutil, subprocess, sys
+out, commands = sys.argv[1], [text.partition("=") for text in sys.argv[2:]]
+def used():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+least = {}
+for _ in range(6):
+    for name, _, command in commands:
+        shutil.rmtree(out, ignore_errors=True)
+        before = used()
+        subprocess.run(command, shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        least[name] = min(least.get(name, 1e9), used() - before)
+first = least[commands[0][0]]
+for name, time in least.items():
+    print("  %-46s %9.0f ms   %6.2f x %s" % (name, 1000 * time, time / first, commands[0][0]))
+END
+}
 
 for size in ${2:-small large}; do
     data=$work/$size
@@ -59,4 +83,16 @@ for size in ${2:-small large}; do
         report "diff --rows, against the $old one" "$(least "$runs" sh -c '"$@" || [ $? = 1 ]' sh \
             "$gentables" diff "$work/$old/table.csv" "$work/new/table.csv" --rows "$data")" "$reference"
     done
+    generate="'$gentables' generate --data-dir '$data' --arch sm90 --out '$out'"
+    echo "$size, processor times by turns"
+    if [ "$size" = large ]; then
+        set -- "table=$generate --formats table"
+        for formats in c trtllm thresholds pytorch vllm sglang flashinfer picture report; do
+            set -- "$@" "$formats=$generate --formats $formats"
+        done
+        by_turns "$@" "all formats=$generate"
+    elif python3 -c 'import pandas' 2>/dev/null; then
+        by_turns "trtllm,c,table=$generate --formats trtllm,c,table" \
+            "pandas=python3 '$here/pandas_tables.py' '$out' '$data'/*.csv"
+    fi
 done

@@ -9,7 +9,7 @@
 -- how many of the results at recorded shapes have other bits than by the first tables.
 local tests = arg[0]:match "^(.*/)perf/[^/]*$"
 if tests then package.path = package.path .. ";" .. tests .. "?.lua" end
-local by_bytes = require "choose.by_bytes"
+local by_bytes = require "sizes.by_bytes"
 local cell_records = require "rows.cell_records"
 local lib = require "recorded.lib"
 local lookup = require "core.lookup_rule"

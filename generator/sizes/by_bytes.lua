@@ -1,19 +1,20 @@
 -- Choices by message size, for readers that have no shapes (NCCL, Open MPI, MPICH, thresholds). It renders
 -- nothing.
 --
--- by_bytes.tp_tables(source, may_win, fusion, nodes) gives, per TP size: { tp, mode, points, segments,
--- measured, predicted }; of the rows of `fusion` (nil: NONE, the plain sums) of source.axes, on `nodes` nodes
--- (nil: one).
+-- by_bytes.tp_tables(source, may_win, fusion, nodes, mode) gives, per TP size: { tp, mode, sizes, points,
+-- segments, measured, predicted }; of the rows of `fusion` (nil: NONE, the plain sums) of source.axes, on
+-- `nodes` nodes (nil: one), of `mode` (nil: that of the axes).
+--   sizes     the points in C, with their choices; see sizes_lua.c
 --   points    ascending { size, badness = { strategy -> expected loss } }
 --   measured  { first, last = bytes }: the smallest and the largest size with a measured time or, of a
 --             `predicted` table, with a predicted one
 --   predicted whether all times were predicted from other numbers of nodes
---   segments  ascending { first, last = bytes, both inclusive, strategy = row of lists.strategies, points };
---             the first starts at 0, the last has no `last`
+--   segments  ascending { first, last = bytes, both inclusive, strategy = row of lists.strategies }; the
+--             first starts at 0, the last has no `last`
 --
--- The rule is that of tables by shape (select.c); its losses are those of core.choose: shapes of equal bytes
--- have equal weight. Times that a sweep left out count as in tables by shape (derive.lua); a shape that has
--- no other times counts only if its size has no other shape. If numerics are stable, a slice has only
+-- The rule is that of tables by shape (select.c); its losses are those of size_points.c: shapes of equal
+-- bytes have equal weight. Times that a sweep left out count as in tables by shape (derive.lua); a shape that
+-- has no other times counts only if its size has no other shape. If numerics are stable, a slice has only
 -- strategies of one class: the class of most cells in the table source.stable_as, or, without such a table,
 -- the class that loses least. The segments are the fewest with a loss of at most source.regret (default:
 -- by_bytes.REGRET) at each size. A strategy without a time for some shape of a size is not chosen there.
@@ -24,6 +25,8 @@ local lists = require "lists.lists"
 local lookup_rule = require "core.lookup_rule"
 local ordering = require "base.ordering"
 local predictions = require "base.lazy" "predict.predictions"
+local sequences = require "base.sequences"
+local sizes = require "core.sizes"
 
 local by_bytes = {}
 
@@ -36,9 +39,17 @@ local function is_of(slice, time)
     time.fusion == slice.fusion
 end
 
+local slices_by_rows = setmetatable({}, { __mode = "k" })
+
+-- The slices of rows: { all = of rows:slices(), of = of core.sizes }, made once.
+function by_bytes.slices(rows)
+  slices_by_rows[rows] = slices_by_rows[rows] or { all = rows:slices(), of = sizes.slices(rows) }
+  return slices_by_rows[rows]
+end
+
 -- The slices of the rows of a source, then those of its predictions, { ..., is_predicted = true }.
 local function all_slices(source)
-  local slices, found = source.rows:slices(), predictions.of_source(source)
+  local slices, found = sequences.join { by_bytes.slices(source.rows).all }, predictions.of_source(source)
   for _, block in ipairs(found and found.blocks or {}) do
     slices[#slices + 1] = { world_size = block.world_size, nodes = block.nodes, dtype = block.dtype,
       op = block.op, mode = block.mode, fusion = block.fusion, sizes_only = false, is_predicted = true }
@@ -48,28 +59,21 @@ end
 
 -- The slice of each TP size on `nodes` nodes that has the axes; rows of other tools, which have no mode, or
 -- sizes only, are used if there is none.
-local function find_slices(source, fusion, nodes)
+local function find_slices(source, fusion, nodes, mode)
   local found = {}
   for _, slice in ipairs(all_slices(source)) do
     local axes = source.axes
     local has_axes = slice.dtype == axes.dtype and slice.op == axes.op and slice.fusion == fusion
     if has_axes and slice.nodes == nodes then
       local other = found[slice.world_size]
-      local has_mode = slice.mode == axes.mode
-      local is_better = not other or has_mode and (other.mode ~= axes.mode or not slice.sizes_only)
+      local has_mode = slice.mode == mode
+      local is_better = not other or has_mode and (other.mode ~= mode or not slice.sizes_only)
       if is_better and (has_mode or slice.mode == "unknown") then found[slice.world_size] = slice end
     end
   end
   local ordered = {}
   for _, slice in pairs(found) do ordered[#ordered + 1] = slice end
   return ordering.sort(ordered, ordering.by "world_size")
-end
-
-local function add_time(by_size, size, tokens, hidden_size, strategy, time_us, is_measured)
-  local of_size, key = by_size[size] or {}, tokens << 32 | hidden_size
-  local shape = of_size[key] or { num_tokens = tokens, hidden_size = hidden_size, times = {} }
-  by_size[size], of_size[key] = of_size, shape
-  shape.times[strategy], shape.is_measured = time_us, shape.is_measured or is_measured
 end
 
 -- The times of a slice that are not in rows: predicted ones, which count as measured ones do elsewhere, or
@@ -79,42 +83,28 @@ local function other_times_of(source, slice)
   return derive.of_source(source), false
 end
 
--- size -> key -> a shape for choices.losses, with its times of the strategies that may win, and is_measured:
--- whether any of these times was measured.
-local function times_of(source, slice, may_win)
-  local names = { "num_tokens", "hidden_size", "size", "strategy", "placement", "time_us" }
-  local columns = slice.is_predicted and { count = 0 } or source.rows:slice(slice, names)
-  local by_size = {}
-  local function is_wanted(strategy, placement)
-    return may_win[strategy] and (source.loopback or placement ~= "loopback")
-  end
-  for i = 1, columns.count do
-    if is_wanted(columns.strategy[i], columns.placement[i]) then
-      add_time(by_size, columns.size[i], columns.num_tokens[i], columns.hidden_size[i], columns.strategy[i],
-        columns.time_us[i], true)
-    end
-  end
-  local bytes = lists.find("dtypes", slice.dtype).bytes
+-- The other times that count, for core.sizes.
+local function others_of(source, slice)
+  local bytes, others = lists.find("dtypes", slice.dtype).bytes, {}
   local times, are_measured = other_times_of(source, slice)
   for _, time in ipairs(times) do
-    if is_of(slice, time) and is_wanted(time.strategy, time.placement) then
-      add_time(by_size, time.num_tokens * time.hidden_size * bytes, time.num_tokens, time.hidden_size,
-        time.strategy, time.time_us, are_measured)
+    if is_of(slice, time) and (source.loopback or time.placement ~= "loopback") then
+      others[#others + 1] = { num_tokens = time.num_tokens, hidden_size = time.hidden_size,
+        size = time.num_tokens * time.hidden_size * bytes, strategy = time.strategy, time_us = time.time_us,
+        is_measured = are_measured }
     end
   end
-  return by_size
+  return others
 end
 
--- The shapes with a measured time, in their order, and true; all shapes and false if none has one. A shape
--- with interpolated times only is less certain than the measured ones of its size, and may lack strategies
--- that they have.
-local function witnesses_of(shapes)
-  local all, measured = {}, {}
-  for _, key in ipairs(ordering.sorted_keys(shapes)) do
-    all[#all + 1] = shapes[key]
-    if shapes[key].is_measured then measured[#measured + 1] = shapes[key] end
-  end
-  return #measured > 0 and measured or all, #measured > 0
+local function times_of(source, slice)
+  local is_in_rows = not slice.is_predicted
+  return by_bytes.slices(source.rows).of:times(is_in_rows and slice or nil, others_of(source, slice),
+    source.loopback)
+end
+
+local function points_of(source, slice, allowed, times)
+  return times:points(source.rows, slice, { may_win = allowed, loopback = source.loopback })
 end
 
 local function segments_of(points, chosen)
@@ -131,27 +121,13 @@ local function segments_of(points, chosen)
   return segments
 end
 
--- The points of a slice with the times of times_of; and { first, last }, the smallest and the largest size
--- with a measured time.
-local function points_of(source, slice, allowed, by_size)
-  local points, measured, sizes_with_shapes, are_measured = {}, {}, {}, {}
-  local sorted = ordering.sorted_keys(by_size)
-  for i, size in ipairs(sorted) do sizes_with_shapes[i], are_measured[i] = witnesses_of(by_size[size]) end
-  local losses = choices.losses(source.rows, slice, sizes_with_shapes,
-    { may_win = allowed, loopback = source.loopback })
-  for i, size in ipairs(sorted) do
-    if next(losses[i]) then
-      points[#points + 1] = { size = size, badness = losses[i] }
-      if are_measured[i] then measured.first, measured.last = measured.first or size, size end
-    end
-  end
-  return points, measured
-end
-
--- The segments of ascending points { size, badness }, with a loss of at most `regret`.
+-- The segments of ascending points { size, badness }, each with its points, with a loss of at most `regret`.
 function by_bytes.segments(points, regret)
   return segments_of(points, choices.along(points, regret or by_bytes.REGRET))
 end
+
+-- The regret of a source's choices.
+function by_bytes.regret(source) return source.regret or by_bytes.REGRET end
 
 -- The strategies that may win a slice: name -> true. If numerics matter, only those with the required bits.
 local function winners_of(source, slice, may_win)
@@ -226,7 +202,7 @@ local function stable_winners(source, slice, allowed)
     if class.cells > (best and best.cells or 0) then best = class end
   end
   if best then return best.allowed end
-  local points = points_of(source, slice, allowed, times_of(source, slice, allowed))
+  local points = points_of(source, slice, allowed, times_of(source, slice)):list()
   for _, class in ipairs(classes) do
     class.without, class.total = losses_of(class, points)
     if not best or class.without < best.without
@@ -242,49 +218,54 @@ local function key_of(slice)
     slice.splits or "", tostring(slice.sizes_only), tostring(slice.is_predicted) }, " ")
 end
 
--- The strategies that have times in a slice: name -> true.
-local function strategies_in(source, slice)
-  local found = {}
-  local columns = slice.is_predicted and { count = 0 } or source.rows:slice(slice, { "strategy" })
-  for i = 1, columns.count do found[columns.strategy[i]] = true end
-  for _, time in ipairs((other_times_of(source, slice))) do
-    if is_of(slice, time) then found[time.strategy] = true end
-  end
-  return found
-end
-
 local made_by_source = setmetatable({}, { __mode = "k" })
 
--- The points of a slice, the measured sizes and the segments; made once for a source and the same
--- competitors, since several formats ask for them.
+-- The points of a slice with their choices, and the measured sizes; made once for a source and the same
+-- competitors, since several formats need them.
 local function made_of(source, slice, allowed)
-  local made, key = made_by_source[source] or {}, key_of(slice)
-  made_by_source[source] = made
-  made[key] = made[key] or { has = strategies_in(source, slice), by_names = {} }
+  local made, key = sequences.at(made_by_source, source), key_of(slice)
+  if not made[key] then
+    local times = times_of(source, slice)
+    made[key] = { times = times, has = times:strategies(), by_names = {} }
+  end
   local names = {}
   for name in pairs(allowed) do names[#names + 1] = made[key].has[name] and name or nil end
   local competitors = table.concat(ordering.sort(names), " ")
   local found = made[key].by_names[competitors]
   if not found then
-    local points, measured = points_of(source, slice, allowed, times_of(source, slice, allowed))
-    found = { points = points, measured = measured,
-      segments = measured.first and by_bytes.segments(points, source.regret) }
+    local points = points_of(source, slice, allowed, made[key].times)
+    local first, last = points:measured()
+    if first then points:choose(by_bytes.regret(source)) end
+    found = { sizes = points, measured = { first = first, last = last } }
     made[key].by_names[competitors] = found
   end
   return found
 end
 
+-- Lists of a table that few formats need, made when they are first read.
+local LISTS = {
+  points = function(made) return made.sizes:list() end,
+  segments = function(made) return made.sizes:segments(lists.strategies) end,
+}
+
+local function with_lists(tp_table, made)
+  return setmetatable(tp_table, { __index = function(_, key)
+    if LISTS[key] and not made[key] then made[key] = LISTS[key](made) end
+    return made[key]
+  end })
+end
+
 -- See the head of this file. may_win(row of lists.strategies): whether a strategy competes. TP sizes without
 -- such strategies are left out.
-function by_bytes.tp_tables(source, may_win, fusion, nodes)
+function by_bytes.tp_tables(source, may_win, fusion, nodes, mode)
   local tp_tables = {}
-  for _, slice in ipairs(find_slices(source, fusion or "NONE", nodes or 1)) do
+  for _, slice in ipairs(find_slices(source, fusion or "NONE", nodes or 1, mode or source.axes.mode)) do
     local allowed = winners_of(source, slice, may_win)
     if source.stable then allowed = stable_winners(source, slice, allowed) end
     local made = made_of(source, slice, allowed)
     if made.measured.first then
-      tp_tables[#tp_tables + 1] = { tp = slice.world_size, mode = slice.mode, points = made.points,
-        measured = made.measured, predicted = slice.is_predicted or nil, segments = made.segments }
+      tp_tables[#tp_tables + 1] = with_lists({ tp = slice.world_size, mode = slice.mode,
+        measured = made.measured, predicted = slice.is_predicted or nil }, made)
     end
   end
   return tp_tables

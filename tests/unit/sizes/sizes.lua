@@ -5,7 +5,7 @@ local lookup_rule = require "core.lookup_rule"
 local luaunit = require "luaunit"
 local model = require "formats.model"
 local rows = require "core.rows"
-local by_bytes = require "choose.by_bytes"
+local by_bytes = require "sizes.by_bytes"
 
 local root = os.getenv "WORK"
 local tests = {}
