@@ -43,6 +43,24 @@ def _heuristic(names, limits):
     return names["Heuristic"](push, push, pull, names["Range"](*(multicast or (0, 0))))
 
 
+def _with_workspaces(config, own):
+    """The same limits, with workspaces that are not smaller than those of SGLang's own limits. SGLang sizes them by the
+    limits, and other kernels of SGLang use them, too."""
+
+    class Config(type(config)):
+        __slots__ = ()
+
+        @property
+        def max_push_bytes(self):
+            return max(super().max_push_bytes, own.max_push_bytes)
+
+        @property
+        def max_pull_bytes(self):
+            return max(super().max_pull_bytes, own.max_pull_bytes)
+
+    return Config(*config)
+
+
 def over(names):
     """A function in place of get_all_reduce_config, from the names of SGLang's module. Raises RuntimeError if one of
     them is missing, as in other versions."""
@@ -53,11 +71,12 @@ def over(names):
 
     def get_all_reduce_config(world_size):
         if world_size not in known:
-            config = own(world_size)
+            config = before = own(world_size)
             capability = "%d.%d" % tuple(torch.cuda.get_device_capability())
             if world_size in GRAPH and capability == CAPABILITY:
                 config = config._replace(graph=_heuristic(names, GRAPH[world_size]),
                                          eager=_heuristic(names, EAGER[world_size]))
+                config = _with_workspaces(config, before)
             known[world_size] = config
         return known[world_size]
 

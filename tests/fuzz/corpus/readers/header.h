@@ -1,4 +1,4 @@
-// TP:[2, 4, 8]
+// TP:[2, 4]
 inline AllReduceBestStrategyTableType AllReduceBestStrategyTableSM90 = {
     {
         // TP=2
