@@ -98,7 +98,7 @@ while read -r line; do
     case $line in
     "gentables "*)
         command=$(echo "$line" |
-            sed 's,^gentables,"$GENTABLES",; s, /path/, path/,g; s,/home/oyazdanb/aorta/,,g')
+            sed 's,^gentables,"$GENTABLES",; s, /path/, path/,g; s,/home/user/,,g')
         is_left_out=false
         case $line in
         *" workload sweep "*)
