@@ -78,9 +78,12 @@ local METADATA = { "Process Group Name", "Process Group Ranks", "Collective name
 -- The last column of sheets with collectives without metadata: the kernel from which their name is inferred.
 local INFERRED = "inferred from kernel"
 
--- The name of a kernel that has no metadata, without its arguments; nil: it has some.
+-- The name of a kernel that has no metadata, without its arguments; nil: it has some. C++ writes namespaces
+-- without a name in parentheses, too.
 local function kernel_without_metadata(metadata)
-  return not metadata.name and metadata.kernel:match("^[^(]*") or nil
+  if metadata.name then return nil end
+  local name = metadata.kernel:gsub("%(anonymous namespace%)", "{anonymous}"):match("^[^(]*")
+  return (name:gsub("{anonymous}", "(anonymous namespace)"))
 end
 
 -- { INFERRED } if one of the list lacks metadata, else an empty list.

@@ -90,7 +90,7 @@ function TestCollectives.test_summaries_and_stragglers()
 end
 
 local RING = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
-local VLLM = "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 2>"
+local VLLM = "void (anonymous namespace)::cross_device_reduce_1stage<__nv_bfloat16, 2>"
 
 -- As a graph replays them: kernels without metadata, each twice. Rank 1 arrives 10 us late.
 local function replayed(rank)
