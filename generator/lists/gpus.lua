@@ -172,8 +172,9 @@ end
 -- The name of the selected GPU; "": none is selected.
 function gpus.selected() return selected and selected.name or "" end
 
+-- Devices with one multiprocessor are the CPUs of gentables workload.
 local function missing(info)
-  local is_gpu = info.device_name and (info.multiprocessors or 1) > 0
+  local is_gpu = info.device_name and info.multiprocessors ~= 1
   if not is_gpu or gpus.of(info) then return nil end
   return ("no peaks of the GPU %s are known, so sheets have no roofline; --gpu NAME takes those of another,"
     .. " nearest are: %s"):format(info.device_name, gpus.nearest(info.device_name))
