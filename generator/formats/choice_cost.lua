@@ -21,7 +21,6 @@ end
 
 -- Enters a cell with different choices; `free`, `judged`: of table:find.
 local function enter(sums, place, free, judged)
-  if not judged.new_loss or not judged.old_loss then io.stderr:write(('NIL tp %d %s h %s t %s free %s(%s) judged best %s old %s new %s\n'):format(place.world_size, place.fusion, place.hidden_size, place.num_tokens, tostring(free.strategy), tostring(free.basis), tostring(judged.strategy), tostring(judged.old_loss), tostring(judged.new_loss))) return end
   local share = (1 + judged.new_loss) / (1 + judged.old_loss) - 1
   sums.other, sums.cost = sums.other + 1, sums.cost + share
   if share * free.time_us > sums.most_us then
