@@ -30,6 +30,7 @@ local COSTLY = 4                  -- medians of the times of first points; beyon
 local SHARES = { 0.4, 0.6, 0.8 }  -- of the budget, at which the first launches end; later ones use all of it
 local VISITS_BETWEEN = 10         -- fewest visits before the table is made again
 local PLANNING_SHARE = 0.2        -- most time to spend on tables, as a share of that since the last one
+local USUAL_SHARE = 0.4           -- of the launches of all points, in sweeps that no budget ended: 0.3 to 0.6
 local LESS_UNCERTAIN = 0.5        -- factor on the expected loss of a choice for each visit that informs it
 
 -- ---- which strategies -------------------------------------------------------------------------
@@ -339,11 +340,26 @@ local function each_needed(self, visit)
   end
 end
 
--- The number of further visits that are known to be needed.
+-- The visits that a point lacks, if those around uncertain choices get all their launches, as most do.
+local function expected_visits(self, point)
+  local had = sequences.count(point.launches)
+  if loss_around(self, point) > 0 then return self.launches - had end
+  return is_due(self, point) and FIRST_LAUNCHES - had or 0
+end
+
+-- The expected number of further visits; of an exhaustive sweep, those that are needed.
 function explore:outlook()
-  local total = sequences.count(self.uncertain)
-  each_needed(self, function(_, _, launches) total = total + launches end)
-  return total
+  local needed, expected, count = 0, 0, 0
+  each_needed(self, function(_, _, launches) needed = needed + launches end)
+  if self.exhaustive then return needed end
+  for _, plane in ipairs(self.planes) do
+    count = count + #plane.points
+    for _, point in ipairs(plane.points) do expected = expected + expected_visits(self, point) end
+  end
+  if not next(self.uncertain) and needed > 0 then -- before the first table
+    expected = math.ceil(USUAL_SHARE * self.launches * count) - self.visits
+  end
+  return math.max(needed, expected)
 end
 
 -- The cost of one visit of each first point that needs further ones, by cost(cell, strategies).

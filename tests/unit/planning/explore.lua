@@ -60,6 +60,7 @@ local function play(options, time)
       now = now + 1
       visits[#visits + 1] = { cell = task.cell, launch = launch, strategies = task.strategies }
       enter(task, launch)
+      visits[#visits].outlook = planner:outlook()
     end
     lu.assertTrue(launch < 20)
   end
@@ -256,6 +257,20 @@ function TestExplore.test_a_launch_leaves_time_for_others()
   end
   lu.assertTrue(#of_launch >= 4, #of_launch)
   lu.assertTrue(of_launch[1] <= 25, of_launch[1])
+end
+
+-- Choices that stay uncertain: their points get all launches.
+function TestExplore.test_from_a_quarter_on_the_outlook_is_right_within_a_factor_of_two()
+  local random = 1
+  local visits = play({ launches = 5 }, function(_, cell)
+    random = random * 48271 % 0x7fffffff
+    return cell.size * (0.9 + 0.2 * random / 0x7fffffff)
+  end)
+  lu.assertTrue(#visits > 60, #visits)
+  for i = #visits // 4, #visits - 10 do
+    local ratio = visits[i].outlook / (#visits - i)
+    lu.assertTrue(ratio > 0.5 and ratio < 2, ("%d of %d: %d"):format(i, #visits, visits[i].outlook))
+  end
 end
 
 -- A sweep over several TP sizes makes the planners of all before it measures any.
