@@ -280,7 +280,8 @@ int lua_calls(lua_State *lua) {
         if (!is_wanted[one.name]) continue;
         uint32_t above = op_above(of, i, is_wanted);
         if (one.kind == kind::cpu_op) calls.push_back({i, true, one.name, one.arguments, above});
-        if (is_gpu(one.kind) && one.parent != NONE) calls.push_back({one.parent, false, one.name, NONE, above});
+        if (is_gpu(one.kind) && one.parent != NONE)
+            calls.push_back({one.parent, false, one.name, NONE, above});
     }
     std::stable_sort(calls.begin(), calls.end(), [&](const call &a, const call &b) {
         return of.events[a.on_host].start < of.events[b.on_host].start;

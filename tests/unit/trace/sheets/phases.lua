@@ -94,7 +94,8 @@ end
 -- Of 32 requests: 2 of 100 rows beside 30 of one row; 2 rows each, as of speculative decoding, beside 1 of 5;
 -- some of 10 to 100 rows, which may be prefills or not; all of 90 to 100.
 function TestPhases.test_many_requests()
-  for phase, call in pairs { mixed = { 230, 32, 100 }, decode = { 64, 32, 2 }, prefill = { 3100, 32, 100 } } do
+  for phase, call in pairs { mixed = { 230, 32, 100 }, decode = { 64, 32, 2 },
+    prefill = { 3100, 32, 100 } } do
     trace, now = small_trace.new(), 0
     attention(call[1], call[2], call[3], 5)
     luaunit.assertEquals(phases_of(trace:sheets "many"), { [phase] = { 1, 5, SHAPES } })
@@ -259,6 +260,8 @@ function TestPhases.test_calls_and_steps_are_walked_together()
   luaunit.assertEquals({ found[1].phase, found[50].phase, found[51].phase, found[52].phase },
     { "prefill", "decode", nil, "mixed" })
   luaunit.assertTrue(reads < 1500, reads)
+  local unclear = { { start = 1, phase = "unclear" }, { start = 2, phase = "decode", from = NAMES } }
+  luaunit.assertEquals(inferred_phases.of_marks(unclear, { { start = 0, stop = 3 } }), { {} })
 end
 
 -- ---- a recorded trace --------------------------------------------------------------------------
