@@ -14,9 +14,10 @@
 //   A:stacks() -> { { op, entry, frames = { name, ... }, count, ... as above }, ... }    linked GPU events by
 //                     the op that launched them, the outermost op around it, and the functions of Python
 //                     around the launch, outermost first (trace.open with frames); by descending sum
-//   A:calls({ [name] = true }) -> { { start, name, arguments (nil: none) }, ... }    the ops and launches
-//                     of GPU events with these names, by start on the host; without those below an op with
-//                     such a name
+//   A:calls({ [name] = true }) -> { { start, name, track, arguments, above }, ... }    the ops, and the
+//                     launches of GPU events, with these names, by start on the host; track: the number of
+//                     the host's thread; arguments: nil, there are none; above: the index in this list of the
+//                     innermost op with such a name around it, or nil
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -243,8 +244,9 @@ int lua_stacks(lua_State *lua) {
 namespace {
 
 struct call {
-    double start;
-    uint32_t name, arguments;
+    uint32_t on_host; // event: an op, or the launch of a GPU event
+    bool is_op;
+    uint32_t name, arguments, above;
 };
 
 // Which texts are keys of the table at `index`.
@@ -259,11 +261,12 @@ std::vector<bool> keys_among(lua_State *lua, int index, const trace &of) {
     return is_key;
 }
 
-bool is_below(const trace &of, const event &one, const std::vector<bool> &names) {
-    for (uint32_t up = one.parent; up != NONE; up = of.events[up].parent) {
-        if (names[of.events[up].name]) return true;
-    }
-    return false;
+// The innermost op around an event that has one of the names; NONE: there is none.
+uint32_t op_above(const trace &of, uint32_t event, const std::vector<bool> &names) {
+    uint32_t up = of.events[event].parent;
+    while (up != NONE && !(of.events[up].kind == kind::cpu_op && names[of.events[up].name]))
+        up = of.events[up].parent;
+    return up;
 }
 
 } // namespace
@@ -272,19 +275,28 @@ int lua_calls(lua_State *lua) {
     const trace &of = *check_analysis(lua).of;
     std::vector<bool> is_wanted = keys_among(lua, 2, of);
     std::vector<call> calls;
-    for (const event &one : of.events) {
-        if (!is_wanted[one.name] || is_below(of, one, is_wanted)) continue;
-        if (one.kind == kind::cpu_op) calls.push_back({one.start, one.name, one.arguments});
+    for (uint32_t i = 0; i < of.events.size(); i++) {
+        const event &one = of.events[i];
+        if (!is_wanted[one.name]) continue;
+        uint32_t above = op_above(of, i, is_wanted);
+        if (one.kind == kind::cpu_op) calls.push_back({i, true, one.name, one.arguments, above});
         if (is_gpu(one.kind) && one.parent != NONE)
-            calls.push_back({of.events[one.parent].start, one.name, NONE});
+            calls.push_back({one.parent, false, one.name, NONE, above});
     }
-    std::stable_sort(calls.begin(), calls.end(),
-                     [](const call &a, const call &b) { return a.start < b.start; });
+    std::stable_sort(calls.begin(), calls.end(), [&](const call &a, const call &b) {
+        return of.events[a.on_host].start < of.events[b.on_host].start;
+    });
+    std::unordered_map<uint32_t, size_t> place_of_op;
+    for (size_t i = 0; i < calls.size(); i++)
+        if (calls[i].is_op) place_of_op[calls[i].on_host] = i;
     push_list(lua, calls.size(), [&](size_t i) {
-        lua_createtable(lua, 0, 3);
-        set_number(lua, "start", calls[i].start);
+        const event &on_host = of.events[calls[i].on_host];
+        lua_createtable(lua, 0, 5);
+        set_number(lua, "start", on_host.start);
         set_text(lua, "name", of, calls[i].name);
+        set_integer(lua, "track", on_host.track);
         if (calls[i].arguments != NONE) set_integer(lua, "arguments", calls[i].arguments);
+        if (calls[i].above != NONE) set_integer(lua, "above", place_of_op.at(calls[i].above) + 1);
     });
     return 1;
 }

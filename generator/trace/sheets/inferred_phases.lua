@@ -1,21 +1,26 @@
 -- Prefill and decode of a trace with annotations for neither: from the calls of attention, by their shapes
 -- or the names of their kernels. A call with one row of Q for each request decodes; one with more prefills;
--- one that has the rows of a single prefill and one of each other request is mixed.
+-- one that has the rows of a single prefill and one of each other request is mixed, and so is a step with
+-- calls of both phases in each layer.
 --
--- No phase is inferred of a training, nor of a trace with attention in neither decode nor pages of a cache:
--- it may be an encoder.
+-- No phase is inferred of a training, nor of a trace with neither pages of a cache nor a cache that grows: it
+-- may be an encoder. Calls that may be of either phase are UNCLEAR, and their time is of no part.
 local arguments = require "trace.ops.arguments"
 local families = require "trace.ops.families"
+local ordering = require "base.ordering"
 local perf_model = require "trace.ops.perf_model"
 local sequences = require "base.sequences"
 
 local inferred_phases = {}
 
+local UNCLEAR = "unclear"
+
 -- Ops that begin a step of a model, if they are between two phases.
 local EMBEDDING = "aten::embedding"
 
--- Texts in the names of kernels: the first that a name in lower case has decides. Paged attention of vLLM
--- decodes; FlashInfer's and SGLang's kernels name their phase.
+-- Patterns of the names of kernels in lower case: a word of attention, and the first word of a phase decides.
+-- Paged attention of vLLM decodes; FlashInfer's and SGLang's kernels name their phase.
+local attention_words = { "attention", "attn", "%f[%l]mla%f[%L]", "kvcache", "fmha", "flash" }
 local kernel_words = {
   { "prefill", "prefill" }, { "extend", "prefill" }, { "batchdecode", "decode" },
   { "singledecode", "decode" }, { "decode%f[^%l]", "decode" }, { "paged_attention_v[12]_kernel", "decode" },
@@ -24,6 +29,7 @@ local kernel_words = {
 -- The phase of a kernel's name, or nil.
 function inferred_phases.of_kernel(name)
   local words = name:lower()
+  if not sequences.any(attention_words, function(word) return words:find(word) end) then return nil end
   return sequences.first(kernel_words, function(row) return words:find(row[1]) and row[2] or nil end)
 end
 
@@ -35,23 +41,36 @@ local function values_of(perf)
   return out
 end
 
--- Of requests of several lengths: B requests, N_Q rows each on average, and the longest, if it is known.
-local function phase_of_varlen(op, call, at)
-  local rows, longest = at.B * at.N_Q, arguments.given(call, op.longest - 1)
-  if longest == 1 or not longest and rows <= at.B then return "decode" end
-  if longest and at.B > 1 and rows == longest + at.B - 1 then return "mixed" end
-  return "prefill"
+-- Requests with so many rows or fewer, after earlier ones, may be of speculative decoding.
+local MOST_SPECULATIVE = 8
+
+-- Of `rows` of B requests of several lengths, and the longest in Q, if it is known, and in the cache.
+local function phase_of_varlen(rows, requests, longest, longest_cached)
+  if requests == 1 then longest = longest or rows end
+  if longest == 1 or not longest and rows <= requests then return "decode" end
+  if not longest then return UNCLEAR end
+  local share = rows / (requests * longest)
+  if longest <= MOST_SPECULATIVE and longest < longest_cached then
+    return share >= 0.75 and "decode" or UNCLEAR
+  end
+  if requests > 1 and rows == longest + requests - 1 then return "mixed" end
+  if share >= 0.25 then return "prefill" end
+  -- Of many requests, more than one are long, and the others have few rows on average.
+  local is_mixed = requests >= 8 and rows - longest < MOST_SPECULATIVE * (requests - 1)
+  return is_mixed and "mixed" or UNCLEAR
 end
 
--- The evidence of a call of attention: { phase, is_served (in pages of a cache) }; {}: none.
+-- The evidence of a call of attention: { phase, is_paged, keys (of a decode without pages) }; {}: none.
 local function evidence_of(op, call)
   local perf = perf_model.of(op, call)
   if not perf then return {} end
   local at = values_of(perf)
   if op.family == "varlen_attention" then
-    return { phase = phase_of_varlen(op, call, at), is_served = at.paged }
+    return { phase = phase_of_varlen(at.B * at.N_Q, at.B, arguments.given(call, op.longest - 1), at.N_KV),
+      is_paged = at.paged }
   end
-  return { phase = at.N_Q > 1 and "prefill" or at.N_KV > 1 and "decode" or nil }
+  if at.N_Q > 1 then return { phase = "prefill" } end
+  return at.N_KV > 1 and { phase = "decode", keys = at.N_KV } or {}
 end
 
 -- ---- all calls ---------------------------------------------------------------------------------
@@ -75,60 +94,157 @@ end
 
 local function no_kernels() return {} end
 
--- The calls with a phase, and those of embeddings: { start, phase (nil: of an embedding), from }.
+-- Whether an op around a call has a phase, which then decides.
+local function is_below_phase(all, call)
+  local above = all[call.above]
+  return above and (above.phase or is_below_phase(all, above))
+end
+
+-- The calls with a phase, and those of embeddings, as analysis:calls has them, with phase (nil: of an
+-- embedding), from, and the rest of their evidence.
 local function calls_of(rank, wanted)
-  local known, out, is_served = {}, {}, false
-  for _, call in ipairs(rank.analysis:calls(wanted)) do
-    local op, found = wanted[call.name], nil
-    if call.name == EMBEDDING then
-      found = {}
-    elseif op == true then
-      found = { phase = inferred_phases.of_kernel(call.name), is_served = true, from = "names of kernels" }
+  local known, all = {}, rank.analysis:calls(wanted)
+  for _, call in ipairs(all) do
+    local op = wanted[call.name]
+    if op == true then
+      call.phase, call.from = inferred_phases.of_kernel(call.name), "names of kernels"
     elseif call.arguments then
       local key = ("%s %d"):format(call.name, call.arguments)
       known[key] = known[key] or evidence_of(op, rank:call_with(call.arguments, no_kernels))
-      found = known[key].phase and known[key]
-    end
-    if found then
-      out[#out + 1] = { start = call.start, phase = found.phase, from = found.from or "shapes of attention" }
-      is_served = is_served or found.is_served or found.phase == "decode"
+      call.phase, call.from = known[key].phase, "shapes of attention"
+      call.is_paged, call.keys = known[key].is_paged, known[key].keys
     end
   end
-  return is_served and out or {}
+  return sequences.filter(all, function(call)
+    return call.name == EMBEDDING or call.phase and not is_below_phase(all, call)
+  end)
+end
+
+-- ---- steps -------------------------------------------------------------------------------------
+
+-- The calls of each thread, in runs of one phase up to the next embedding: { { phase, from, track, count (of
+-- calls), start, last (of the last call), is_first (after an embedding) }, ... } of each thread.
+local function runs_of(calls)
+  local threads, of_track = {}, {}
+  for _, call in ipairs(calls) do
+    local runs = sequences.entry(threads, of_track, call.track, function() return {} end)
+    local run = runs[#runs]
+    if not call.phase then
+      runs.embedding, runs.has_embeddings = call.start, true
+    else
+      if not run or run.phase ~= call.phase or runs.embedding then
+        run = { phase = call.phase, from = call.from, track = call.track, count = 0,
+          start = runs.embedding or call.start, is_first = runs.embedding ~= nil }
+        runs[#runs + 1] = run
+      end
+      run.count, run.last, runs.embedding = run.count + 1, call.start, nil
+    end
+  end
+  return threads
+end
+
+-- The calls of one phase in a layer of a mixed step, at most. Without embeddings, they may also be a whole
+-- step of a very small model.
+local MOST_IN_LAYER, MOST_WITHOUT_EMBEDDINGS = 4, 2
+
+-- Joins three or more short runs of a step, which alternate, to one that is mixed.
+local function join_alternating(runs)
+  local most = runs.has_embeddings and MOST_IN_LAYER or MOST_WITHOUT_EMBEDDINGS
+  local out, i = {}, 1
+  while i <= #runs do
+    local stop = i
+    while runs[i].count <= most and runs[stop + 1] and runs[stop + 1].count <= most
+      and not runs[stop + 1].is_first do stop = stop + 1 end
+    if stop - i >= 2 then
+      local run, is_clear = runs[i], true
+      for k = i, stop do
+        is_clear = is_clear and runs[k].phase ~= UNCLEAR
+        if k > i then run.count, run.last = run.count + runs[k].count, runs[k].last end
+      end
+      run.phase = is_clear and "mixed" or UNCLEAR
+      out[#out + 1] = run
+    else
+      table.move(runs, i, stop, #out + 1, out)
+    end
+    i = stop + 1
+  end
+  return out
+end
+
+-- Whether calls are of a decoder: they have pages of a cache, or kernels with a phase, or more keys by one
+-- than an earlier decode; or all calls of a step decode.
+local function is_decoder(calls, threads)
+  local keys = {}
+  for _, call in ipairs(calls) do
+    if call.is_paged or call.phase and not call.arguments then return true end
+    if call.keys and keys[call.keys - 1] then return true end
+    if call.keys then keys[call.keys] = true end
+  end
+  for _, runs in ipairs(threads) do
+    for i, run in ipairs(runs) do
+      local is_whole = run.is_first and (not runs[i + 1] or runs[i + 1].is_first)
+      if is_whole and run.phase == "decode" and run.count > 1 then return true end
+    end
+  end
+  return false
+end
+
+-- Whether runs (by start) of two threads have different phases at the same time.
+local function overlap(runs)
+  local of_track = {}
+  for _, run in ipairs(runs) do
+    for track, other in pairs(of_track) do
+      if track ~= run.track and other.phase ~= run.phase and other.last > run.start then return true end
+    end
+    of_track[run.track] = run
+  end
+  return false
 end
 
 -- The parts of a trace's time in order, { phase, from, count (of calls), start, stop }: each from the first
 -- call of its phase, or the last embedding before it, to the next part. {}: nothing is inferred. Also returns
--- the calls, for `within`.
+-- the calls, for `of_marks`, and, if threads do not permit to infer parts, why.
 function inferred_phases.of(rank)
   local wanted = names_of(rank)
   local calls = wanted and calls_of(rank, wanted) or {}
-  local parts, embedding = {}, nil
-  for _, call in ipairs(calls) do
+  local threads = runs_of(calls)
+  if not is_decoder(calls, threads) then return {}, {} end
+  local runs = ordering.falling(sequences.join(threads, join_alternating), function(run)
+    return -run.start
+  end)
+  if overlap(runs) then return {}, {}, "threads of the host prefill and decode at the same time" end
+  local parts = {}
+  for _, run in ipairs(runs) do
     local last = parts[#parts]
-    if not call.phase then
-      embedding = call.start
+    if last and last.phase == run.phase then
+      last.count = last.count + run.count
     else
-      if not last or last.phase ~= call.phase then
-        local start = last and (embedding or call.start) or -math.huge
-        if last then last.stop = start end
-        last = { phase = call.phase, from = call.from, count = 0, start = start, stop = math.huge }
-        parts[#parts + 1] = last
-      end
-      last.count, embedding = last.count + 1, nil
+      if last then last.stop = run.start end
+      parts[#parts + 1] = { phase = run.phase, from = run.from, count = run.count,
+        start = last and run.start or -math.huge, stop = math.huge }
     end
   end
-  return parts, calls
+  return sequences.filter(parts, function(part) return part.phase ~= UNCLEAR end), calls
 end
 
--- The phase of a step by the calls in its time, and what it is inferred from; nil: there are none.
-function inferred_phases.within(calls, start, stop)
-  local inside = sequences.filter(calls, function(call)
-    return call.phase and call.start >= start and call.start < stop
+-- Of each step, { start, stop } by start, { phase, from }: the phase of the calls in its time, and what it is
+-- inferred from; {}: there are none, or one is unclear.
+function inferred_phases.of_marks(calls, marks)
+  local at = 1
+  return sequences.map(marks, function(mark)
+    local found = {}
+    while calls[at] and calls[at].start < mark.stop do
+      local call = calls[at]
+      if call.phase and call.start >= mark.start then
+        local is_same = not found.phase or found.phase == call.phase
+        local is_unclear = call.phase == UNCLEAR or found.phase == UNCLEAR
+        found.phase = is_unclear and UNCLEAR or is_same and call.phase or "mixed"
+        found.from = found.from or call.from
+      end
+      at = at + 1
+    end
+    return found.phase ~= UNCLEAR and found or {}
   end)
-  if #inside == 0 then return nil end
-  local found = sequences.distinct(sequences.field(inside, "phase"))
-  return #found > 1 and "mixed" or found[1], inside[1].from
 end
 
 return inferred_phases

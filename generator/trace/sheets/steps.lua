@@ -40,12 +40,13 @@ local function steps_sheet(rank, marks, calls, options)
     "host time (µs)", "GPU events" }, columns_of_times, { is_inferred and FROM or nil } } }
   local steps = steps_of(marks)
   local all = timelines(rank, steps, options)
+  local inferred = is_inferred and inferred_phases.of_marks(calls, steps)
   for i, mark in ipairs(steps) do
-    local phase, from = opening.phase_of(mark.name), nil
-    if is_inferred then phase, from = inferred_phases.within(calls, mark.start, mark.stop) end
+    local phase = opening.phase_of(mark.name)
+    if inferred then phase = inferred[i].phase end
     sheet.rows[i] = grouping.row():add(mark.name, phase, mark.start, mark.stop - mark.start, all[i].events)
       :add(table.unpack(cells_of(all[i])))
-    if is_inferred then sheet.rows[i]:add(from) end
+    if inferred then sheet.rows[i]:add(inferred[i].from) end
   end
   local rest = all[#all]
   if rest.events > 0 then
@@ -96,12 +97,13 @@ end
 
 return {
   -- options: include_unlinked.
-  make = function(rank, options)
+  make = function(rank, options, notes)
     local marks, calls = rank.trace:marks(), nil
     local phases = phases_sheet(rank, marks, options)
     if not phases then
-      local parts
-      parts, calls = inferred_phases.of(rank)
+      local parts, why
+      parts, calls, why = inferred_phases.of(rank)
+      if why then notes[#notes + 1] = { "without phases", 0, nil, why } end
       phases = inferred_sheet(rank, parts, options)
     end
     local steps = #marks > 0 and steps_sheet(rank, marks, calls, options) or nil
