@@ -51,7 +51,8 @@ function report_overview.run(configuration, list)
   for i, one in ipairs(list) do infos[i] = one.info end
   local notes = run_folder.check(configuration, infos)
   if configuration.problem then table.insert(notes, 1, configuration.problem) end
-  return { configuration = configuration, notes = notes, traces = sequences.map(list, function(one)
+  local infos_there = sequences.map(list, function(one) return one.info end)
+  return { configuration = configuration, notes = notes, infos = infos_there, traces = sequences.map(list, function(one)
     return sequences.pick(one, { "label", "csvs", "against" })
   end) }
 end
@@ -80,14 +81,16 @@ function report_overview.write(list, out, failures)
   return path
 end
 
--- Writes the page of a report over ranks: `csvs`: its folder of sheets.
-function report_overview.write_batch(path, configuration, csvs, files, notes)
+-- Writes the page of a report over ranks: `csvs`: its folder of sheets; given = { infos (of its ranks), files
+-- (paths of its other files), notes }.
+function report_overview.write_batch(path, configuration, csvs, given)
   local traces = sequences.map(configuration.files, function(entry)
     return { label = ("rank %d"):format(entry.rank), rank = entry.rank }
   end)
-  local run = { traces = traces, batch = csvs, collectives = #traces > 1 and csvs or nil, notes = notes }
+  local run = { traces = traces, batch = csvs, collectives = #traces > 1 and csvs or nil,
+    infos = given.infos, notes = given.notes }
   report_overview.write_page(path, { title = "Trace report: " .. base_name(configuration.folder),
-    runs = { run }, folders = { csvs }, files = files })
+    runs = { run }, folders = { csvs }, files = given.files })
 end
 
 return report_overview
