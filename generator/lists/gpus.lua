@@ -213,7 +213,8 @@ local function missing(info)
   local part = whole and ("has %d multiprocessors, the whole GPU %d"):format(count, whole.multiprocessors)
     or device:find(" MIG ", 1, true) and "is a part of a GPU"
   if part then
-    return ("%s %s, so sheets have no roofline; --gpu NAME takes the peaks of a whole GPU"):format(device, part)
+    return ("%s %s, so sheets have no roofline; --gpu NAME takes the peaks of a whole GPU"):format(device,
+      part)
   end
   return ("no peaks of the GPU %s are known, so sheets have no roofline; --gpu NAME takes those of another,"
     .. " nearest are: %s"):format(device, gpus.nearest(device))

@@ -2,7 +2,6 @@
 -- the traces; over ranks from the sheets of families of ops, and the time by purpose from grouped_breakdown.
 local columns_of = require "trace.overview.overview_columns"
 local figure_sources = require "trace.overview.figure_sources"
-local gpus = require "lists.gpus"
 local long_names = require "trace.overview.long_names"
 local ordering = require "base.ordering"
 local results_of = require "trace.overview.overview_results"
@@ -155,29 +154,10 @@ local function add_over_ranks(out, results, run)
   end)))
 end
 
--- The note on the roofline: its GPU, or why there is none.
-local function roofline_note(runs)
-  local known = sequences.distinct(sequences.map(runs, function(run)
-    return (not run.batch or gpus.of_ranks(run.infos)) and gpus.in_words(run.infos) or nil
-  end))
-  local lines = sequences.distinct(sequences.join(runs, function(run)
-    return gpus.missing(run.infos, run.batch ~= nil)
-  end))
-  local parts = sequences.map(known, function(words) return ("Roofline: peaks of %s."):format(words) end)
-  if #known > 0 then
-    parts[#parts + 1] = "Roofline time is the least time by these; its share is of the mean time, and above"
-      .. " 100 % if data is in a cache or a peak does not fit the kernel."
-  elseif #lines == 0 then
-    parts[1] = "The traces name no GPU, so sheets have no roofline: give --gpu NAME."
-  end
-  for _, line in ipairs(lines) do parts[#parts + 1] = line:gsub("^%l", string.upper) .. "." end
-  return table.concat(parts, " ")
-end
-
--- Adds the section.
-function overview_operations.add(out, results, runs)
+-- Adds the section; roofline: of overview_page.write.
+function overview_operations.add(out, results, runs, roofline)
   out:section("Operations", { note = "Kernel time by op, without communication. TFLOP/s and TB/s are those of"
-    .. " the performance model; empty: the op has none. " .. roofline_note(runs) })
+    .. " the performance model; empty: the op has none. " .. (roofline or "") })
   local before = #out.body
   for _, run in ipairs(runs) do
     if run.batch then add_over_ranks(out, results, run) else add_run(out, results, run) end

@@ -4,6 +4,7 @@
 --   overview_page.write("out/overview.html", { title = "2 traces", runs = { run... },
 --     variance = { folder, name, plots } or nil, folders = { folder... }, files = { path... },
 --     failures = { text... }, selected = as of opening.words, or nil,
+--     roofline = a note on the GPU of the roofline, or nil,
 --     without_reports = true: the command made none })
 --
 -- A run: overview_results.lua. folders, files: what the page lists as its files. Raises if the page cannot be
@@ -46,7 +47,7 @@ function overview_page.render(path, given)
   overview_times.add(out, results, all, given.without_reports)
   overview_changes.add(out, results, given.runs)
   overview_collectives.add(out, results, given.runs)
-  overview_operations.add(out, results, given.runs)
+  overview_operations.add(out, results, given.runs, given.roofline)
   overview_variance.add(out, results, given.variance)
   overview_files.add_incomplete(out, results, given.runs, given.failures or {})
   overview_files.add(out, results, given.folders or {}, given.files or {})

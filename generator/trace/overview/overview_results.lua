@@ -8,8 +8,7 @@
 --
 -- A run is one configuration: { name = text or nil, traces = { { label =, csvs = folder or nil, against =
 -- { csvs = folder, base = label, label = label } or nil }... }, batch = folder of sheets over ranks or nil,
--- collectives = folder or nil, infos = { those of the traces that were read }, notes = { text... } }. With
--- `batch`, its traces have labels alone.
+-- collectives = folder or nil, notes = { text... } }. With `batch`, its traces have labels alone.
 local csv = require "codec.csv"
 local fail = require "base.fail"
 local file = require "core.file"
