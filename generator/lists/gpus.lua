@@ -7,7 +7,8 @@
 --   memory_gbps  peak of the memory, in GB/s (10^9 bytes)
 --   vector, matrix  peaks in TFLOP/s, by precision, without sparsity (data sheets often print those with
 --                sparsity, twice as high). Precisions are those of element_types.lua, and tf32. fp4 has the
---                scales of blocks (NVFP4, MXFP4). Absent: unknown, or the GPU does not compute in it
+--                scales of blocks (NVFP4, MXFP4); AMD's sheets round it to 0.1 PFLOP/s. Absent: unknown, or
+--                the GPU does not compute in it
 --   source       the vendor's document with these numbers
 --
 -- How to add a GPU: a row. Leave out a peak that its source does not have.
