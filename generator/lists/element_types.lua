@@ -26,7 +26,7 @@ local element_types = {
     bytes = 1, precision = "fp8" },
   { pytorch = "Float8_e8m0fnu", written = { "c10::Float8_e8m0fnu" }, bytes = 1, precision = "fp8" },
   { name = "float4_e2m1fn_x2", pytorch = "Float4_e2m1fn_x2", written = { "c10::Float4_e2m1fn_x2" },
-    bytes = 1, packed = 2 },
+    bytes = 1, packed = 2, precision = "fp4" },
   { pytorch = "Byte", number = 0, written = { "unsigned char" }, bytes = 1,
     precision = "fp8" }, -- holds such codes
   { pytorch = "Char", number = 1, written = { "signed char" }, bytes = 1, precision = "int8" },

@@ -110,7 +110,8 @@ while read -r line; do
         cat "$stdout" "$stderr" >printed
         commands=$((commands + 1))
         ;;
-    *) "$is_left_out" || grep -qF -- "$line" printed || die "not printed by: $command: $line" ;;
+    *[!0-9.]*) "$is_left_out" || grep -qF -- "$line" printed || die "not printed by: $command: $line" ;;
+    *) grep -qxF -- "$line" printed || die "no line that is printed by $command is $line" ;;
     esac
 done <indented
 [ "$commands" = 32 ] || die "$commands commands were found, not 32"

@@ -17,7 +17,7 @@ local MOST_NAMED = 12 -- names in a message
 
 -- Of all traces that this process and its children open.
 local selection -- nil: whole traces
-local captured  -- { traces, identity = text }; nil: none
+local captured  -- { traces, identity = text, path }; nil: none
 
 -- Selects the parts of all traces that are opened from now on; nil: whole traces.
 function opening.select(wanted) selection = wanted end
@@ -43,7 +43,7 @@ function opening.capture(path, frames)
     traces[i] = fail.unless(require("core.trace").open(one, { launched = true, frames = frames }))
     hashes[i] = fail.unless(require("core.system").hash_file(one))
   end
-  captured = { traces = traces, identity = table.concat(hashes, " ") }
+  captured = { traces = traces, identity = table.concat(hashes, " "), path = path }
 end
 
 -- The selection and the captured traces as a text, equal for equal ones; "": neither.
@@ -55,13 +55,17 @@ function opening.selected()
     table.concat(annotations, "\0"))
 end
 
--- The selection in words for a reader; nil: whole traces.
-function opening.words()
-  if not selection then return nil end
+local function selection_in_words()
   local steps = table.concat(ordering.sorted_keys(selection.steps or {}), ", ")
   if not selection.annotations then return "steps " .. steps end
   local names = "the annotations " .. table.concat(selection.annotations, ", ")
   return steps ~= "" and ("occurrences %s of %s"):format(steps, names) or names
+end
+
+-- The selection and the captured traces for a reader, as the end of "2 traces"; "": neither.
+function opening.words()
+  return (selection and ", of which only " .. selection_in_words() or "")
+    .. (captured and ", with the captured traces in " .. captured.path or "")
 end
 
 -- The number of a mark ProfilerStep#N; nil: another mark.

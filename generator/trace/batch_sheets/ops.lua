@@ -148,14 +148,6 @@ local function make_one(name, groups, gpu)
   return sheet
 end
 
--- The GPU of all ranks, or nil: it is unknown, or they have several.
-local function gpu_of(ranks)
-  local found = sequences.distinct(sequences.map(ranks, function(rank)
-    return gpus.of(rank.info) or false
-  end))
-  return #found == 1 and found[1] or nil
-end
-
 return {
   field = "ops",
 
@@ -166,7 +158,7 @@ return {
   end,
 
   make = function(ranks)
-    local gpu = gpu_of(ranks)
+    local gpu = gpus.of_ranks(sequences.field(ranks, "info"))
     local groups, out = pooled.by_key(sequences.field(ranks, "ops"), function(row) return row.key end), {}
     for i, sheet in ipairs(batch_sheets) do
       out[i] = make_one(sheet.name, sequences.filter(groups, function(group)

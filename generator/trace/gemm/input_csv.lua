@@ -21,9 +21,10 @@ local function rank_key(threads, channels, rank)
 end
 
 -- The key of a GEMM in a CSV's row: { title of the sheet GEMM, value }.
-local function identity(row, columns)
+local function identity(row, columns, with_spec)
   return sequences.map(columns, function(column)
     local title = column:match("^col_(name)$") or column:match("^col_(param: .*)$")
+      or with_spec and column:match("^col_(Compute Spec)$")
     return title and { title, plain(row[column]) }
   end)
 end
@@ -45,9 +46,8 @@ function input_csv.read(path)
     of = function(entry) return indices[rank_key(entry.threads, entry.channels, entry.rank)] or {} end }
 end
 
--- The number of the GEMM (columns, rows of the sheet) in the row at `index`; nil: none.
-function input_csv.find(input, index, gemm)
-  local wanted, column_of = identity(input.rows[index], input.columns), sequences.indices(gemm.columns)
+local function number_of(wanted, gemm)
+  local column_of = sequences.indices(gemm.columns)
   for number, cells in ipairs(gemm.rows) do
     local same = sequences.all(wanted, function(pair)
       local column = column_of[pair[1]]
@@ -55,6 +55,13 @@ function input_csv.find(input, index, gemm)
     end)
     if same then return number end
   end
+end
+
+-- The number of the GEMM (columns, rows of the sheet) in the row at `index`: of those with the same name and
+-- parameters the one with the same spec, or else the first; nil: none.
+function input_csv.find(input, index, gemm)
+  local row, columns = input.rows[index], input.columns
+  return number_of(identity(row, columns, true), gemm) or number_of(identity(row, columns), gemm)
 end
 
 return input_csv

@@ -58,9 +58,9 @@ local function checked(model_of, op, call)
   return perf
 end
 
--- The key of the calls that a sheet has in one row: those of an op with these parameters.
+-- The key of the calls that a sheet has in one row: those of an op with these parameters and this spec.
 function perf_model.key(sheet, name, perf)
-  local parts = { sheet, name }
+  local parts = { sheet, name, perf.spec or "" }
   for _, param in ipairs(perf.params) do
     parts[#parts + 1] = param[1] .. "=" .. python_literals.write(param[2])
   end

@@ -154,23 +154,10 @@ local function add_over_ranks(out, results, run)
   end)))
 end
 
--- Whether a run's ops have their distance from the roofline.
-local function has_roofline(results, run)
-  local sheets = run.batch and sequences.map(of_families(results, run), function(one) return one.sheet end)
-    or sequences.map(run.traces, function(trace)
-      return results:sheet(trace.csvs, "unified_perf_summary") or nil
-    end)
-  return sequences.any(sheets, function(sheet) return #roofline_columns(sheet) > 0 end)
-end
-
--- Adds the section.
-function overview_operations.add(out, results, runs)
-  local knows = sequences.any(runs, function(run) return has_roofline(results, run) end)
+-- Adds the section; roofline: of overview_page.write.
+function overview_operations.add(out, results, runs, roofline)
   out:section("Operations", { note = "Kernel time by op, without communication. TFLOP/s and TB/s are those of"
-    .. " the performance model; empty: the op has none."
-    .. (knows and " Roofline time: the least time by the GPU's peaks; its share is of the mean time, and"
-      .. " above 100 % if data is in a cache or a peak does not fit the kernel."
-      or " The sheets have no peaks of this GPU, so no distance from its roofline: give --gpu NAME.") })
+    .. " the performance model; empty: the op has none. " .. (roofline or "") })
   local before = #out.body
   for _, run in ipairs(runs) do
     if run.batch then add_over_ranks(out, results, run) else add_run(out, results, run) end

@@ -3,7 +3,8 @@
 --
 --   overview_page.write("out/overview.html", { title = "2 traces", runs = { run... },
 --     variance = { folder, name, plots } or nil, folders = { folder... }, files = { path... },
---     failures = { text... }, selected = the parts of the traces that it shows, in words; nil: the whole,
+--     failures = { text... }, selected = as of opening.words, or nil,
+--     roofline = a note on the GPU of the roofline, or nil,
 --     without_reports = true: the command made none })
 --
 -- A run: overview_results.lua. folders, files: what the page lists as its files. Raises if the page cannot be
@@ -26,14 +27,12 @@ local overview_page = {}
 
 overview_page.NAME = "overview.html"
 
--- `selected`: the selected parts of the traces, in words, or nil.
 local function lead_of(runs, selected)
   local traces = 0
   for _, run in ipairs(runs) do traces = traces + #run.traces end
   local words = quantities.counted(traces, "trace")
   if #runs > 1 then words = ("%s in %s"):format(words, quantities.counted(#runs, "configuration")) end
-  if selected then words = ("%s, of which only %s"):format(words, selected) end
-  return words .. ". Each figure is a value of the file that is named below it."
+  return words .. (selected or "") .. ". Each figure is a value of the file that is named below it."
 end
 
 -- The page at `path` as text.
@@ -48,7 +47,7 @@ function overview_page.render(path, given)
   overview_times.add(out, results, all, given.without_reports)
   overview_changes.add(out, results, given.runs)
   overview_collectives.add(out, results, given.runs)
-  overview_operations.add(out, results, given.runs)
+  overview_operations.add(out, results, given.runs, given.roofline)
   overview_variance.add(out, results, given.variance)
   overview_files.add_incomplete(out, results, given.runs, given.failures or {})
   overview_files.add(out, results, given.folders or {}, given.files or {})

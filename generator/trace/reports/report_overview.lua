@@ -1,4 +1,5 @@
 -- The page of trace report: its traces as runs for trace/overview/overview_page.lua.
+local gpus = require "lists.gpus"
 local job = require "trace.runs.job"
 local ordering = require "base.ordering"
 local overview_page = require "trace.overview.overview_page"
@@ -10,10 +11,29 @@ local report_overview = {}
 -- The name of the page, and the end of the line that prints it.
 report_overview.NAME, report_overview.WORDS = overview_page.NAME, "the page to open first"
 
+-- A note on the roofline of these runs: its GPU, or why there is none.
+local function roofline_note(runs)
+  local known = sequences.distinct(sequences.map(runs, function(run)
+    return (not run.batch or gpus.of_ranks(run.infos)) and gpus.in_words(run.infos) or nil
+  end))
+  local lines = sequences.distinct(sequences.join(runs, function(run)
+    return gpus.missing(run.infos, run.batch ~= nil)
+  end))
+  local parts = sequences.map(known, function(words) return ("Roofline: peaks of %s."):format(words) end)
+  if #known > 0 then
+    parts[#parts + 1] = "Roofline time is the least time by these; its share is of the mean time, and above"
+      .. " 100 % if data is in a cache or a peak does not fit the kernel."
+  elseif #lines == 0 then
+    parts[1] = "The traces name no GPU, or not all do, so sheets have no roofline: give --gpu NAME."
+  end
+  for _, line in ipairs(lines) do parts[#parts + 1] = line:gsub("^%l", string.upper) .. "." end
+  return table.concat(parts, " ")
+end
+
 -- Writes a page: its path, and the data as overview_page.write takes it; adds the selected parts of the
--- traces. Raises if it cannot be written.
+-- traces and the note on the roofline. Raises if it cannot be written.
 function report_overview.write_page(path, given)
-  given.selected = job.selected()
+  given.selected, given.roofline = job.selected(), roofline_note(given.runs)
   overview_page.write(path, given)
 end
 
@@ -43,17 +63,20 @@ local function label_all(list)
   end
 end
 
--- The run of a configuration, for overview_page. list = { { entry, info (nil: not read), name, csvs (nil: no
--- report), against (or nil) }... } in the order of the configuration's files; notes are added to it.
+-- The run of a configuration, for overview_page, with the infos of its traces. list = { { entry, info (nil:
+-- not read), name, csvs (nil: no report), against (or nil) }... } in the order of the configuration's files;
+-- notes are added to it.
 function report_overview.run(configuration, list)
   label_all(list)
   local infos = {}
   for i, one in ipairs(list) do infos[i] = one.info end
   local notes = run_folder.check(configuration, infos)
   if configuration.problem then table.insert(notes, 1, configuration.problem) end
-  return { configuration = configuration, notes = notes, traces = sequences.map(list, function(one)
-    return sequences.pick(one, { "label", "csvs", "against" })
-  end) }
+  return { configuration = configuration, notes = notes,
+    infos = sequences.map(list, function(one) return one.info end),
+    traces = sequences.map(list, function(one)
+      return sequences.pick(one, { "label", "csvs", "against" })
+    end) }
 end
 
 -- Gives the runs their names, if they are several.
@@ -80,14 +103,16 @@ function report_overview.write(list, out, failures)
   return path
 end
 
--- Writes the page of a report over ranks: `csvs`: its folder of sheets.
-function report_overview.write_batch(path, configuration, csvs, files, notes)
+-- Writes the page of a report over ranks: `csvs`: its folder of sheets; given = { infos (of its ranks), files
+-- (paths of its other files), notes }.
+function report_overview.write_batch(path, configuration, csvs, given)
   local traces = sequences.map(configuration.files, function(entry)
     return { label = ("rank %d"):format(entry.rank), rank = entry.rank }
   end)
-  local run = { traces = traces, batch = csvs, collectives = #traces > 1 and csvs or nil, notes = notes }
+  local run = { traces = traces, batch = csvs, collectives = #traces > 1 and csvs or nil,
+    infos = given.infos, notes = given.notes }
   report_overview.write_page(path, { title = "Trace report: " .. base_name(configuration.folder),
-    runs = { run }, folders = { csvs }, files = files })
+    runs = { run }, folders = { csvs }, files = given.files })
 end
 
 return report_overview

@@ -195,7 +195,7 @@ end
 local function sheets_of(configuration, ranks, options)
   local list = {}
   for _, part in ipairs(modules(options)) do sequences.append(list, part.make(ranks)) end
-  local notes = gpus.missing(sequences.field(ranks, "info"))
+  local notes = gpus.missing(sequences.field(ranks, "info"), true)
   if #ranks > 1 then add_collectives(list, configuration, ranks, notes, options.gpus_per_node) end
   list[#list + 1] = incomplete_sheet(ranks)
   return list, notes
@@ -216,11 +216,12 @@ end
 local function page_of(configuration) return (configuration.output:gsub("%.xlsx$", "")) .. ".html" end
 
 -- Writes the page beside the report.
-local function write_page(configuration, options, notes)
+local function write_page(configuration, ranks, options, notes)
   local base = configuration.output:gsub("%.xlsx$", "")
   local paths = sheets.paths(base, options)
   local files = sequences.join { { paths.xlsx or nil }, { paths.sqlite or nil } }
-  report_overview.write_batch(page_of(configuration), configuration, base .. "_csvs", files, notes)
+  report_overview.write_batch(page_of(configuration), configuration, base .. "_csvs",
+    { infos = sequences.field(ranks, "info"), files = files, notes = notes })
   print(("written   %s: %s"):format(page_of(configuration), report_overview.WORDS))
 end
 
@@ -256,7 +257,7 @@ local function report(configuration, options)
   local list, notes = sheets_of(configuration, ranks, options)
   save(configuration, list, options)
   if options.page then
-    write_page(configuration, options, notes)
+    write_page(configuration, ranks, options, notes)
   elseif options.csv then
     os.remove(page_of(configuration)) -- an earlier one shows CSVs that are replaced now
   end
@@ -293,8 +294,9 @@ end
 
 local function nothing_found(options, nameless)
   if nameless > 0 then
-    fail.input("%s: none of %s has %q and a number in its name; give the text before the rank with -p, and"
-      .. " -f; or run gentables trace pipeline %s, which finds the ranks in the traces", options.base,
+    fail.input("%s: none of %s has %q and a number in its name; -p TEXT gives the text that is before the"
+      .. " number, and -f TEXT one that is in all paths; or run gentables trace pipeline %s, which finds the"
+      .. " ranks in the traces", options.base,
       quantities.counted(nameless, "file"), options.pattern or "rank", options.base)
   end
   local filters = options.filters and table.concat(options.filters, " and ")
@@ -306,8 +308,8 @@ end
 -- The line on ranks that are left out because no filter is given.
 local function note_others(options, others)
   if others == 0 then return end
-  fail.note("without -f only rank 0 is reported; -f %s also has the other %s", options.pattern or "rank",
-    quantities.counted(others, "trace"))
+  fail.note("without -f only rank 0 is reported; -f %s also reports %s of other ranks",
+    options.pattern or "rank", quantities.counted(others, "trace"))
 end
 
 -- Writes all reports; returns the exit code.

@@ -80,7 +80,7 @@ function job.select(args)
   return opening.selected()
 end
 
--- The selected parts of all traces, in words for a reader; nil: whole traces.
+-- The selected parts of all traces, and the captured ones, in words for a reader.
 job.selected = opening.words
 
 -- args (of the command line) -> the job. Raises if there is nothing to read.

@@ -38,9 +38,9 @@ local function dictionary(params)
   return "{" .. table.concat(out, ", ") .. "}"
 end
 
-local function key_of(rank, combos, combo, category)
+local function key_of(rank, combos, combo, category, perf)
   return table.concat({ combos.name[combo], combos.kernel[combo], category,
-    rank:track(combos.track[combo]).key, combos.arguments[combo] }, "\0")
+    rank:track(combos.track[combo]).key, combos.arguments[combo], perf and perf.spec or "" }, "\0")
 end
 
 -- The groups with their statistics: duration, time, TB/s, TFLOP/s.
@@ -81,7 +81,7 @@ return {
       categories[combo] = rank:category(combos, combo)
     end
     local map, count, firsts = grouping.by(#combos.name, function(combo)
-      return key_of(rank, combos, combo, categories[combo])
+      return key_of(rank, combos, combo, categories[combo], perf_models[combo])
     end)
     local groups, _, time = measured(selection, map, count, perf_models)
     local whole, brief = selection:details(map, count)

@@ -1,6 +1,7 @@
 -- trace gemm, variance, timestamps and overlap over planted traces: each row has the times of its own GEMM,
 -- also if one kernel serves two, and simultaneous collectives are not counted twice.
 local file = require "core.file"
+local input_csv = require "trace.gemm.input_csv"
 local lib = require "unit.trace.lib"
 local luaunit = require "luaunit"
 local overlap = require "trace.gemm.overlap"
@@ -140,6 +141,18 @@ function TestVariance.test_an_input_csv_selects_gemms()
   near(rows[2].max_duration_timestamp_ms, 4)
   luaunit.assertEquals(rows[2].overlapping_collective_count, "3")
   luaunit.assertEquals(rows[3].max_duration_timestamp_ms .. rows[3].overlapping_collective_count, "")
+end
+
+-- Products of fp32 in TF32 have rows of their own.
+function TestVariance.test_an_input_csv_selects_gemms_by_their_spec()
+  local columns = { "name", "param: M", "Compute Spec" }
+  local gemm = { columns = columns, rows = { { "aten::mm", 64, "matrix_fp32" },
+    { "aten::mm", 64, "matrix_tf32" } } }
+  for spec, wanted in pairs { matrix_fp32 = 1, matrix_tf32 = 2, other = 1 } do
+    local input = { columns = { "col_name", "col_param: M", "col_Compute Spec" }, rows = { {
+      col_name = "aten::mm", ["col_param: M"] = "64", ["col_Compute Spec"] = spec } } }
+    luaunit.assertEquals(input_csv.find(input, 1, gemm), wanted, spec)
+  end
 end
 
 function TestVariance.test_filters_and_the_number_of_gemms()

@@ -63,7 +63,7 @@ succeeds trace report -b "$base" -d
 [ "$(grep -c ' -> ' "$stdout")" = 3 ] || die "not these configurations"
 [ "$(grep -c '  rank 0 ' "$stdout")" = 3 ] || die "not these traces"
 [ ! -e "$base/a/a_rank_0_performance_report.xlsx" ] || die "a dry run writes"
-one_line 'without -f only rank 0 is reported; -f rank also has the other 3 traces'
+one_line 'without -f only rank 0 is reported; -f rank also reports 3 traces of other ranks'
 succeeds trace report -b "$base" --csv
 grep -q "written   $base/sub/c/c_rank_0_performance_report_csvs: 1 rank$" "$stdout" || die "c is not written"
 [ ! -e "$base/a/a_rank_0_performance_report_csvs/nccl_long.csv" ] || die "a sheet of collectives for one rank"
@@ -175,7 +175,7 @@ done
 
 # Invalid input: one line.
 rejects 'no file below ends in .json and has absent in its path' trace report -b "$base" -f absent
-rejects 'none of 7 files has "step-" and a number in its name; give the text' trace report \
+rejects 'none of 7 files has "step-" and a number in its name; -p TEXT gives the text' trace report \
     -b "$base" -f step_8 -p step-
 rejects '2 files end in .gz: give -e gz' trace report -b "$WORK/packed"
 rejects 'none of 2 files has "rank" .*; or run gentables trace pipeline .*/packed, which' trace report \

@@ -50,10 +50,10 @@ end
 function TestGemm.test_four_bits_have_pairs_along_k()
   local fp4 = "c10::Float4_e2m1fn_x2"
   local model = of("aten::_scaled_mm", { { 4, 8 }, { 8, 2 }, {}, {}, {}, {}, {}, {} }, { fp4, fp4 })
-  check(model, 2 * 4 * 2 * 16, 32 + 16 + 2 * 8)
+  check(model, 2 * 4 * 2 * 16, 32 + 16 + 2 * 8, "matrix_fp4")
   luaunit.assertEquals(param(model, "K"), 16)
   model = of("aten::_scaled_grouped_mm", { { 4, 8 }, { 3, 8, 2 }, {}, {}, { 3 } }, { fp4, fp4 })
-  check(model, 2 * 4 * 2 * 16, 32 + 3 * 16 + 2 * 8)
+  check(model, 2 * 4 * 2 * 16, 32 + 3 * 16 + 2 * 8, "matrix_fp4")
   luaunit.assertEquals(param(model, "K"), 16)
 end
 

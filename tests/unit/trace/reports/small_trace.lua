@@ -69,13 +69,14 @@ function small_trace:ran(name, start, duration, args, launch_args)
   return self:launch(start + 1, duration, launch_args)
 end
 
--- Writes the trace, with the GPU self.device if it is set; returns its path.
+-- Writes the trace, with the GPU self.device if it is set, of self.multiprocessors or 132; returns its path.
 function small_trace:write(name)
   local folder = os.getenv("WORK")
   assert(file.make_folder(folder))
   local path = ("%s/%s.json"):format(folder, name)
   assert(file.write(path, json.encode { traceEvents = json.array(self.events),
-    deviceProperties = self.device and json.array { { name = self.device, numSms = 132 } } or nil }))
+    deviceProperties = self.device and json.array { { name = self.device,
+      numSms = self.multiprocessors or 132 } } or nil }))
   return path
 end
 

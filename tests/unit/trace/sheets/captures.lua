@@ -212,10 +212,12 @@ function TestCaptures.test_the_option()
   local trace = small_trace.new()
   replay(trace, 100, { STEP[1], STEP[2], STEP[3], { "other", 1 } })
   local path, out = trace:write "rank0", lib.work .. "/out"
-  local function report(folder)
-    return lib.run("trace", "report", path, "--out", out, "--csv", "--capture", folder)
+  local function report(folder, ...)
+    return lib.run("trace", "report", path, "--out", out, "--csv", "--capture", folder, ...)
   end
-  lib.reports(0, WITHOUT .. " 4", report(captures))
+  lib.reports(0, WITHOUT .. " 4", report(captures, "--page"))
+  luaunit.assertStrContains(file.read(out .. "/overview.html"),
+    ("1 trace, with the captured traces in %s. Each figure"):format(captures))
   luaunit.assertStrContains(file.read(out .. "/rank0_csvs/incomplete.csv"),
     "of 4 GPU events of replayed graphs")
   assert(file.make_folder(lib.work .. "/empty"))
