@@ -27,7 +27,7 @@ trace_digest.__index = trace_digest
 -- The end of a digest's name, behind the name of its trace.
 trace_digest.ENDING = ".digest"
 
-local FORMAT = 1 -- one more with each change of a part
+local FORMAT = 2 -- one more with each change of a part
 local FIRST = ("gentables digest %d of "):format(FORMAT)
 local AGAIN = "make it again with gentables trace digest"
 
