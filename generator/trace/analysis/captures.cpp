@@ -197,10 +197,11 @@ struct match {
     size_t count = 0;
 };
 
-// The longest list of pairs in order, of `captured` from `begin` to `end`.
-match aligned(const graph &replayed, const graph &captured, size_t begin, size_t end) {
+// The longest list of pairs in order, of `captured` from `begin` to `end`. `best` is memory for the lengths.
+match aligned(const graph &replayed, const graph &captured, size_t begin, size_t end,
+              std::vector<uint16_t> &best) {
     size_t rows = replayed.nodes.size(), columns = end - begin;
-    std::vector<uint16_t> best((rows + 1) * (columns + 1), 0); // of the rest of both
+    best.assign((rows + 1) * (columns + 1), 0); // of the rest of both
     auto at = [&](size_t row, size_t column) -> uint16_t & { return best[row * (columns + 1) + column]; };
     auto is_same = [&](size_t row, size_t column) {
         return same(replayed.nodes[row], captured.nodes[begin + column]);
@@ -354,7 +355,7 @@ class attribution {
                 into.is_cut = true;
                 return;
             }
-            take(into, from, aligned(replayed, captured, i, end));
+            take(into, from, aligned(replayed, captured, i, end, lengths_));
         }
     }
 
@@ -459,7 +460,8 @@ class attribution {
     std::vector<captured_trace> captured_;
     std::map<std::vector<uint32_t>, plan> plans_;
     std::unordered_map<uint32_t, uint32_t> copies_; // of the launch that is attributed
-    size_t left_ = size_t(1) << 32;                 // the work that is still done, some 10 s
+    std::vector<uint16_t> lengths_;                 // of the alignment in progress
+    size_t left_ = size_t(1) << 31;                 // the work that is still done, some 5 s
 };
 
 } // namespace
