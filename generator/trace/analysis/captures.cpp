@@ -3,10 +3,13 @@
 #include "captures.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace trace {
 
@@ -52,7 +55,13 @@ struct node {
     uint32_t name; // text of the trace with the replays; EMPTY_TEXT: unknown
     ::trace::kind kind;
 };
-using graph = std::vector<node>;
+
+struct graph {
+    std::vector<node> nodes;
+    bool is_named = true;  // all its kernels have a name
+    bool waits = false;    // a stream waits for another
+    bool branches = false; // and launches after that; of a replay: its GPU events are on several streams
+};
 
 bool is_call(const event &one) {
     return one.kind == kind::runtime || one.kind == kind::driver;
@@ -91,11 +100,17 @@ class captured_trace {
     uint32_t arguments(uint32_t number) {
         auto [at, is_new] = sets_.emplace(number, uint32_t(to_.argument_sets.size()));
         if (is_new) {
-            argument_set set = of_.argument_sets[number];
-            for (uint32_t *one : {&set.dims, &set.types, &set.strides, &set.concrete}) *one = text(*one);
-            to_.argument_sets.push_back(set);
+            auto [dims, types, strides, concrete] = argument_texts(number);
+            to_.argument_sets.push_back({dims, types, strides, concrete});
         }
         return at->second;
+    }
+
+    // The arguments with this number; NONE: no texts.
+    std::array<uint32_t, 4> argument_texts(uint32_t number) {
+        if (number == NONE) return {EMPTY_TEXT, EMPTY_TEXT, EMPTY_TEXT, EMPTY_TEXT};
+        const argument_set &set = of_.argument_sets[number];
+        return {text(set.dims), text(set.types), text(set.strides), text(set.concrete)};
     }
 
     // The stack of a call, one of to.stacks; NONE: the trace has no functions of Python.
@@ -121,6 +136,8 @@ class captured_trace {
                 graphs_.emplace_back();
             } else if (contains(name, "streamendcapture")) {
                 open[one.track] = NONE;
+            } else if (captures && open[one.track] != NONE && contains(name, "streamwaitevent")) {
+                graphs_[open[one.track]].waits = true;
             } else if (!captures || open[one.track] != NONE) {
                 add(graphs_[captures ? open[one.track] : 0], number, captures, threads[one.track]);
             }
@@ -149,7 +166,9 @@ class captured_trace {
         } else if (!contains(name, "launch")) {
             return;
         }
-        into.push_back(added);
+        into.nodes.push_back(added);
+        into.is_named = into.is_named && (added.kind != kind::kernel || added.name != EMPTY_TEXT);
+        into.branches = into.branches || into.waits;
         if (!has_frames_) return;
         std::vector<uint32_t> stack = frames.at(one.start);
         for (uint32_t &frame : stack) frame = text(frame);
@@ -178,22 +197,25 @@ struct match {
     size_t count = 0;
 };
 
-// The longest list of pairs in order, of `captured` from `begin` to `end`.
-match aligned(const graph &replayed, const graph &captured, size_t begin, size_t end) {
-    size_t rows = replayed.size(), columns = end - begin;
-    std::vector<uint16_t> best((rows + 1) * (columns + 1), 0); // of the rest of both
+// The longest list of pairs in order, of `captured` from `begin` to `end`. `best` is memory for the lengths.
+match aligned(const graph &replayed, const graph &captured, size_t begin, size_t end,
+              std::vector<uint16_t> &best) {
+    size_t rows = replayed.nodes.size(), columns = end - begin;
+    best.assign((rows + 1) * (columns + 1), 0); // of the rest of both
     auto at = [&](size_t row, size_t column) -> uint16_t & { return best[row * (columns + 1) + column]; };
+    auto is_same = [&](size_t row, size_t column) {
+        return same(replayed.nodes[row], captured.nodes[begin + column]);
+    };
     for (size_t row = rows; row-- > 0;) {
         for (size_t column = columns; column-- > 0;) {
-            bool is_same = same(replayed[row], captured[begin + column]);
-            at(row, column) = is_same ? uint16_t(at(row + 1, column + 1) + 1)
-                                      : std::max(at(row + 1, column), at(row, column + 1));
+            at(row, column) = is_same(row, column) ? uint16_t(at(row + 1, column + 1) + 1)
+                                                   : std::max(at(row + 1, column), at(row, column + 1));
         }
     }
     match result{std::vector<uint32_t>(rows, NONE), at(0, 0)};
     for (size_t row = 0, column = 0; row < rows && column < columns;) {
-        if (same(replayed[row], captured[begin + column])) {
-            result.calls[row++] = captured[begin + column++].event;
+        if (is_same(row, column)) {
+            result.calls[row++] = captured.nodes[begin + column++].event;
         } else if (at(row + 1, column) >= at(row, column + 1)) {
             row++;
         } else {
@@ -206,31 +228,34 @@ match aligned(const graph &replayed, const graph &captured, size_t begin, size_t
 // The calls of `captured` from `begin` on, if each is the same.
 match exact(const graph &replayed, const graph &captured, size_t begin) {
     match result;
-    for (size_t i = 0; i < replayed.size(); i++) {
-        if (!same(replayed[i], captured[begin + i])) return {};
-        result.calls.push_back(captured[begin + i].event);
+    for (size_t i = 0; i < replayed.nodes.size(); i++) {
+        if (!same(replayed.nodes[i], captured.nodes[begin + i])) return {};
+        result.calls.push_back(captured.nodes[begin + i].event);
     }
-    result.count = replayed.size();
+    result.count = replayed.nodes.size();
     return result;
 }
 
-match matched(const graph &replayed, const graph &captured) {
-    constexpr size_t MOST = 4096; // GPU events of a launch that are aligned
-    bool is_named = std::all_of(captured.begin(), captured.end(), [](const node &one) {
-        return one.kind != kind::kernel || one.name != EMPTY_TEXT;
-    });
-    if (!is_named) return replayed.size() == captured.size() ? exact(replayed, captured, 0) : match{};
-    for (size_t i = 0; i + replayed.size() <= captured.size(); i++) {
-        match found = exact(replayed, captured, i);
-        if (found.count > 0) return found;
-    }
-    match best;
-    if (replayed.size() > MOST) return best;
-    for (size_t i = 0; i < captured.size(); i += replayed.size()) { // pieces that overlap
-        match found = aligned(replayed, captured, i, std::min(captured.size(), i + 2 * replayed.size()));
-        if (found.count > best.count) best = std::move(found);
-    }
-    return best;
+// Whether calls of `captured` may be those of the replay if each is the same. Without names the order decides
+// alone, which parallel branches do not have.
+bool may_be_exact(const graph &replayed, const graph &captured) {
+    return captured.is_named ||
+           (replayed.nodes.size() == captured.nodes.size() && !replayed.branches && !captured.branches);
+}
+
+// How two captured calls, with the ops around them, differ.
+enum class difference : uint8_t { none, arguments, ops };
+
+difference between(const trace &to, captured_trace &one, uint32_t a, captured_trace &other, uint32_t b) {
+    const event &first = one.of().events[a], &second = other.of().events[b];
+    bool is_below_op = is_call(first) && is_call(second) && first.parent != NONE && second.parent != NONE;
+    bool same_name = one.text(first.name) == other.text(second.name);
+    if (!same_name && !is_below_op) return difference::ops;
+    uint32_t stack = one.stack(a), second_stack = other.stack(b);
+    bool same_stack = stack == second_stack ||
+                      (stack != NONE && second_stack != NONE && to.stacks[stack] == to.stacks[second_stack]);
+    bool same_arguments = one.argument_texts(first.arguments) == other.argument_texts(second.arguments);
+    return same_name && same_stack && same_arguments ? difference::none : difference::arguments;
 }
 
 // ---- Copies -----------------------------------------------------------------------------------
@@ -260,6 +285,9 @@ class attribution {
     struct plan {
         size_t from = 0; // index in captured_
         match calls;
+        std::vector<difference> differences; // of each call and others that match as well
+        std::unordered_set<uint32_t> bare;   // captured ops and calls: others have other arguments
+        bool is_cut = false;                 // not all captured graphs are aligned
     };
 
     void attribute(uint32_t launch, std::vector<uint32_t> &gpu, std::vector<uint32_t> &host) {
@@ -267,67 +295,179 @@ class attribution {
                          [&](uint32_t a, uint32_t b) { return to_.events[a].start < to_.events[b].start; });
         const plan &found = plan_of(gpu);
         to_.graph_events += gpu.size();
-        to_.graph_events_matched += found.calls.count;
-        if (found.calls.count == 0) return;
         copies_.clear();
         for (size_t i = 0; i < gpu.size(); i++) {
-            uint32_t call = found.calls.calls[i];
+            bool is_ambiguous = found.differences[i] != difference::none;
+            uint32_t call = found.differences[i] == difference::ops ? NONE : found.calls.calls[i];
+            if (is_ambiguous) count(flaw::graph_ambiguous, gpu[i]);
+            if (call == NONE) count(flaw::graph_unmatched, gpu[i]);
+            if (call == NONE && found.is_cut) count(flaw::graph_unaligned, gpu[i]);
             if (call == NONE) continue;
-            uint32_t parent = copy(captured_[found.from], call, launch, host);
+            uint32_t parent = copy(found, call, launch, host);
             to_.events[gpu[i]].parent = parent;
         }
+    }
+
+    void count(flaw flaw, uint32_t event) {
+        if (to_.flaws[size_t(flaw)]++ == 0) to_.first_flaw[size_t(flaw)] = to_.events[event].uid;
     }
 
     const plan &plan_of(const std::vector<uint32_t> &gpu) {
         graph replayed;
         std::vector<uint32_t> key;
-        for (uint32_t one : gpu) {
-            replayed.push_back({one, to_.events[one].name, to_.events[one].kind});
-            key.push_back(to_.events[one].name);
+        const event &first = to_.events[gpu[0]];
+        for (uint32_t number : gpu) {
+            const event &one = to_.events[number];
+            replayed.nodes.push_back({number, one.name, one.kind});
+            replayed.branches = replayed.branches || one.device != first.device || one.stream != first.stream;
+            key.push_back(one.name);
         }
+        key.push_back(replayed.branches);
         auto [at, is_new] = plans_.emplace(key, plan());
-        if (!is_new) return at->second;
+        plan &made = at->second;
+        if (!is_new) return made;
+        made.calls.calls.assign(gpu.size(), NONE);
+        made.differences.assign(gpu.size(), difference::none);
         for (size_t i = 0; i < captured_.size(); i++) {
-            for (const graph &one : captured_[i].graphs()) {
-                match found = matched(replayed, one);
-                if (found.count > at->second.calls.count) at->second = {i, std::move(found)};
-            }
+            for (const graph &one : captured_[i].graphs()) find_exact(made, replayed, i, one);
         }
-        return at->second;
+        if (made.calls.count > 0) return made;
+        for (size_t i = 0; i < captured_.size(); i++) {
+            for (const graph &one : captured_[i].graphs()) align(made, replayed, i, one);
+        }
+        return made;
     }
 
-    // The copy of a captured call or op below this launch.
-    uint32_t copy(captured_trace &from, uint32_t number, uint32_t launch, std::vector<uint32_t> &host) {
-        auto known = copies_.find(number);
-        if (known != copies_.end()) return known->second;
+    void find_exact(plan &into, const graph &replayed, size_t from, const graph &captured) {
+        if (!may_be_exact(replayed, captured)) return;
+        for (size_t i = 0; i + replayed.nodes.size() <= captured.nodes.size(); i++) {
+            take(into, from, exact(replayed, captured, i));
+        }
+    }
+
+    // Aligns the replay with pieces of `captured` that overlap.
+    void align(plan &into, const graph &replayed, size_t from, const graph &captured) {
+        if (!captured.is_named) return;
+        size_t rows = replayed.nodes.size(), columns = captured.nodes.size();
+        for (size_t i = 0; i < columns; i += rows) {
+            size_t end = std::min(columns, i + 2 * rows);
+            if (rows > MOST_ROWS || !affords(rows * (end - i))) {
+                into.is_cut = true;
+                return;
+            }
+            take(into, from, aligned(replayed, captured, i, end, lengths_));
+        }
+    }
+
+    // Whether work of this size is done, for all launches together.
+    bool affords(size_t work) {
+        if (work > left_) return false;
+        left_ -= work;
+        return true;
+    }
+
+    // Takes a match with more calls; one with as many is compared with that taken before.
+    void take(plan &into, size_t from, match found) {
+        if (found.count == 0 || found.count < into.calls.count) return;
+        if (found.count == into.calls.count) return compare(into, captured_[from], found.calls);
+        into.from = from;
+        into.differences.assign(found.calls.size(), difference::none);
+        into.bare.clear();
+        into.calls = std::move(found);
+    }
+
+    // For ops of the plan's captured trace: those compared with them, and how they and those around differ.
+    using compared = std::unordered_map<uint32_t, std::pair<uint32_t, difference>>;
+
+    void compare(plan &with, captured_trace &other, const std::vector<uint32_t> &calls) {
+        bool is_done = affords(calls.size() * COMPARISON);
+        compared known;
+        for (size_t i = 0; i < calls.size(); i++) {
+            uint32_t call = with.calls.calls[i];
+            bool is_same = &other == &captured_[with.from] && call == calls[i];
+            if (is_same || call == NONE || calls[i] == NONE) continue;
+            difference found = is_done ? differs(with, call, other, calls[i], known) : difference::ops;
+            with.differences[i] = std::max(with.differences[i], found);
+        }
+    }
+
+    difference differs(plan &with, uint32_t a, captured_trace &other, uint32_t b, compared &known) {
+        captured_trace &own = captured_[with.from];
+        std::vector<std::pair<uint32_t, uint32_t>> path;
+        auto is_known = [&] {
+            auto found = known.find(a);
+            return found != known.end() && found->second.first == b;
+        };
+        while (a != NONE && b != NONE && !is_known()) {
+            path.emplace_back(a, b);
+            a = own.of().events[a].parent;
+            b = other.of().events[b].parent;
+        }
+        difference result = a != b ? difference::ops : difference::none;
+        if (a != NONE && b != NONE) result = known[a].second;
+        for (; !path.empty(); path.pop_back()) {
+            std::tie(a, b) = path.back();
+            difference here = between(to_, own, a, other, b);
+            if (here == difference::arguments) with.bare.insert(a);
+            result = std::max(result, here);
+            known[a] = {b, result};
+        }
+        return result;
+    }
+
+    // The copy of a captured call, with the ops around it, below this launch.
+    uint32_t copy(const plan &of, uint32_t number, uint32_t launch, std::vector<uint32_t> &host) {
+        const std::vector<event> &events = captured_[of.from].of().events;
+        std::vector<uint32_t> path;
+        for (; number != NONE && copies_.count(number) == 0; number = events[number].parent) {
+            path.push_back(number);
+        }
+        uint32_t parent = number != NONE ? copies_[number] : launch;
+        for (; !path.empty(); path.pop_back()) {
+            parent = add_copy(of, path.back(), parent, launch);
+            copies_.emplace(path.back(), parent);
+            host.push_back(parent);
+        }
+        return parent;
+    }
+
+    uint32_t add_copy(const plan &of, uint32_t number, uint32_t parent, uint32_t launch) {
+        captured_trace &from = captured_[of.from];
+        const event &launching = to_.events[launch];
         event one = from.of().events[number];
-        one.parent = one.parent != NONE ? copy(from, one.parent, launch, host) : launch;
-        one.start = to_.events[launch].start;
+        bool is_bare = of.bare.count(number) > 0;
+        bool is_other_call = is_bare && is_call(one) && one.parent != NONE;
+        one.name = is_other_call ? launching.name : from.text(one.name);
+        one.parent = parent;
+        one.start = launching.start;
         one.duration = 0;
         one.link = one.external = UNKNOWN;
         one.uid = uint32_t(to_.events_in_file + to_.added_events++);
-        one.name = from.text(one.name);
-        one.track = to_.events[launch].track;
-        if (one.arguments != NONE) one.arguments = from.arguments(one.arguments);
+        one.track = launching.track;
+        one.arguments = one.arguments != NONE && !is_bare ? from.arguments(one.arguments) : NONE;
         one.sequence = -1;
         auto added = uint32_t(to_.events.size());
-        uint32_t stack = from.stack(number);
+        uint32_t stack = is_bare ? NONE : from.stack(number);
         if (stack != NONE) to_.borrowed.push_back({added, stack});
         to_.events.push_back(one);
-        host.push_back(added);
-        copies_.emplace(number, added);
         return added;
     }
+
+    static constexpr size_t MOST_ROWS = 4096; // GPU events of a launch that are aligned
+    static constexpr size_t COMPARISON = 32;  // the work to compare two calls, in pairs that are aligned
 
     trace &to_;
     std::vector<captured_trace> captured_;
     std::map<std::vector<uint32_t>, plan> plans_;
     std::unordered_map<uint32_t, uint32_t> copies_; // of the launch that is attributed
+    std::vector<uint16_t> lengths_;                 // of the alignment in progress
+    size_t left_ = size_t(1) << 31;                 // the work that is still done, some 5 s
 };
 
 } // namespace
 
 void attribute_graphs(trace &to, const std::vector<const trace *> &captured) {
+    to.is_attributed = true;
     attribution(to, captured).run();
 }
 

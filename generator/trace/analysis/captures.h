@@ -14,9 +14,11 @@ namespace trace {
 //
 // A captured graph is the calls between StreamBeginCapture and StreamEndCapture of a thread, or, in a trace
 // without these, all calls with GPU events. The GPU events of a launch, in order, match calls of one graph in
-// order: those of the same kind and kernel. If a captured trace has no names of kernels, as on GPUs of
-// NVIDIA, only a graph with as many calls matches. Of several graphs, the one with most matches counts. Sets
-// to.graph_events and to.graph_events_matched.
+// order: those of the same kind and kernel. If a captured graph has no names of kernels, as on GPUs of
+// NVIDIA, it matches only with as many calls, and without parallel branches. Of several graphs, or places in
+// one, that with most matches counts. If several have as many, a GPU event has an op only if it is the same
+// in all of them, and the arguments and stacks that are the same. Sets to.is_attributed, to.graph_events and
+// the flaws of graphs.
 void attribute_graphs(trace &to, const std::vector<const trace *> &captured);
 
 // The functions of Python of a thread, for times that do not fall.

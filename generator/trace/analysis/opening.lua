@@ -29,7 +29,9 @@ local function traces_in(path)
   local names = sequences.filter(fail.unless(file.list(path)), function(name)
     return name:find("%.json$") or name:find("%.json%.gz$") or name:find("%.json%.zst$")
   end)
-  if #names == 0 then fail.input("--capture: %s has no trace (.json, .json.gz, .json.zst)", path) end
+  if #names == 0 then
+    fail.input("--capture: %s has no trace (.json, .json.gz, .json.zst); subfolders are not searched", path)
+  end
   return sequences.map(names, function(name) return path .. "/" .. name end)
 end
 
@@ -40,7 +42,11 @@ function opening.capture(path, frames)
   if not path then return end
   local traces, hashes = {}, {}
   for i, one in ipairs(traces_in(path)) do
-    traces[i] = fail.unless(require("core.trace").open(one, { launched = true, frames = frames }))
+    local message
+    traces[i], message = require("core.trace").open(one, { launched = true, frames = frames })
+    if not traces[i] then
+      fail.input("--capture: %s; give a folder with traces alone, or a single trace", message)
+    end
     hashes[i] = fail.unless(require("core.system").hash_file(one))
   end
   captured = { traces = traces, identity = table.concat(hashes, " "), path = path }

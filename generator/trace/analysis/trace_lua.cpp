@@ -6,7 +6,6 @@
 //                 kept_events, host_events (ops and calls), gpu_events, linked_by,
 //                 steps = { N... } (of marks ProfilerStep#N; nil: none), is_cut (true after t:keep),
 //                 computed_in = { [type of operands] = type }, after t:attribute: graph_events,
-//                 graph_events_matched,
 //                 flaws = { { name, count, first_byte | first_uid }... } }
 //   t:event(i) -> one of the kept events, i from 1: { uid, kind, name, start, duration, pid, tid, link,
 //                 process_name, process_label, thread_name, external, device, stream, sequence, parent (i),
@@ -42,8 +41,14 @@ const char *const TRACE_TYPE = "gentables.trace";
 constexpr struct {
     const char *name;
     bool has_byte;
-} FLAWS[] = {
-    {"malformed", true}, {"mended", true}, {"negative", true}, {"overlapping", false}, {"unlinked", false}};
+} FLAWS[] = {{"malformed", true},
+             {"mended", true},
+             {"negative", true},
+             {"overlapping", false},
+             {"unlinked", false},
+             {"graph kernels without an op", false},
+             {"graph kernels with several captured graphs", false},
+             {"graph kernels not compared", false}};
 static_assert(sizeof FLAWS / sizeof *FLAWS == size_t(flaw::count));
 
 void push_flaws(lua_State *lua, const trace &from) {
@@ -55,6 +60,12 @@ void push_flaws(lua_State *lua, const trace &from) {
         set_text(lua, "name", FLAWS[i].name);
         set_integer(lua, "count", from.flaws[i]);
         set_integer(lua, FLAWS[i].has_byte ? "first_byte" : "first_uid", from.first_flaw[i]);
+        lua_rawseti(lua, -2, ++row);
+    }
+    if (from.is_attributed && from.graph_events == 0) {
+        lua_createtable(lua, 0, 2);
+        set_text(lua, "name", "no launch of a graph");
+        set_integer(lua, "count", 0);
         lua_rawseti(lua, -2, ++row);
     }
 }
@@ -107,10 +118,7 @@ int info(lua_State *lua) {
         lua_pushboolean(lua, true);
         lua_setfield(lua, -2, "is_cut");
     }
-    if (from.graph_events > 0) {
-        set_integer(lua, "graph_events", from.graph_events);
-        set_integer(lua, "graph_events_matched", from.graph_events_matched);
-    }
+    if (from.is_attributed) set_integer(lua, "graph_events", from.graph_events);
     return 1;
 }
 

@@ -101,6 +101,10 @@ enum class flaw : uint8_t {
     negative,    // durations below zero: taken as zero
     overlapping, // host events that overlap without nesting: without parent
     unlinked,    // GPU events without a launch
+    // GPU events of replayed graphs (trace/analysis/captures.h):
+    graph_unmatched, // without a captured call
+    graph_ambiguous, // of calls with other ops or arguments
+    graph_unaligned, // unmatched, and not compared with all graphs
     count
 };
 
@@ -122,12 +126,13 @@ struct trace {
     std::vector<track> tracks;
     std::vector<flow> flows; // until they are linked
     std::array<uint64_t, size_t(flaw::count)> flaws{};
-    // The first of each flaw: byte offset in the unpacked file; of overlapping and unlinked: uid.
+    // The first of each flaw: byte offset in the unpacked file; of overlapping and the later ones: uid.
     std::array<uint64_t, size_t(flaw::count)> first_flaw{};
     uint64_t events_in_file = 0;
     // Copies of captured ops (trace/analysis/captures.h): their number and stacks; GPU events of graph
-    // launches, and those that match a captured call.
-    uint64_t added_events = 0, graph_events = 0, graph_events_matched = 0;
+    // launches.
+    bool is_attributed = false;
+    uint64_t added_events = 0, graph_events = 0;
     std::vector<borrowed_stack> borrowed; // in order of the events
     std::vector<std::vector<uint32_t>> stacks;
     int64_t rank = UNKNOWN, world_size = UNKNOWN, base_nanoseconds = 0, devices = 0;

@@ -21,22 +21,22 @@ local flaws = {
   negative = "durations below zero are taken as zero",
   overlapping = "host events that overlap without nesting have no op around them",
   unlinked = "GPU events have no launch: they are in kernel_summary; --include-unlinked counts them",
+  ["graph kernels without an op"] = "of %d GPU events of replayed graphs: no captured graph has such a "
+    .. "kernel at its place, or several have it with other ops",
+  ["graph kernels with several captured graphs"] = "of %d GPU events of replayed graphs: captured graphs "
+    .. "with other ops or arguments match as well, so the op or the arguments are left out",
+  ["graph kernels not compared"] = "of %d GPU events of replayed graphs: there are too many kernels to find "
+    .. "their places in all captured graphs",
+  ["no launch of a graph"] = "--capture has no effect",
 }
 
 local function add_flaws(notes, info)
   for _, flaw in ipairs(info.flaws) do
     local first = flaw.first_byte and "byte " .. flaw.first_byte
     if flaw.first_uid then first = "event " .. flaw.first_uid end
-    notes[#notes + 1] = { flaw.name, flaw.count, first, flaws[flaw.name] }
+    notes[#notes + 1] = { flaw.name, flaw.count, first,
+      flaws[flaw.name]:format(info.graph_events) }
   end
-end
-
--- The kernels of replayed graphs that have no op in the captured traces of --capture.
-local function add_graph_events(notes, info)
-  local all, matched = info.graph_events or 0, info.graph_events_matched or 0
-  if matched == all then return end
-  notes[#notes + 1] = { "graph kernels without an op", all - matched, nil, ("of %d GPU events of replayed "
-    .. "graphs: no captured graph has such a kernel at its place"):format(all) }
 end
 
 local function with_defaults(options)
@@ -51,9 +51,7 @@ end
 -- are any, they are the last sheet, `incomplete`.
 function rank_report.sheets(rank, options)
   local notes = {}
-  local info = rank.trace:info()
-  add_flaws(notes, info)
-  add_graph_events(notes, info)
+  add_flaws(notes, rank.trace:info())
   local made = list.make_of_rank(rank, with_defaults(options), notes)
   if #notes > 0 then
     made[#made + 1] = { name = "incomplete", columns = { "what", "count", "first", "note" }, rows = notes }

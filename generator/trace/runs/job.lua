@@ -41,7 +41,8 @@ local shared = {
   { name = "tracelens-path", value = "DIR", many = true, help = "the same" },
   job.steps[1], job.steps[2],
   { name = "capture", value = "DIR",
-    help = "traces of the capture of CUDA graphs: their ops count for the kernels of replayed graphs" },
+    help = "traces of the capture of CUDA graphs, of this folder without its subfolders: their ops count for"
+      .. " the kernels of replayed graphs" },
   collective.option,
   { name = "jobs", value = "N", type = "whole",
     help = "traces at a time (default: one for each core)" },
@@ -93,7 +94,7 @@ function job.new(args)
     ranks = run_folder.numbers(args.ranks, "ranks") })
   return setmetatable({ configurations = found.configurations, sweep = found.sweep,
     jobs = args.jobs, csv = args.csv, xlsx = args.xlsx, sqlite = args.sqlite, done = 0,
-    selection = selection, failures = {}, printed = {} }, job)
+    selection = selection, capture = args.capture, failures = {}, printed = {} }, job)
 end
 
 -- Prints a line on stderr, once.
@@ -141,6 +142,23 @@ function job:usable()
   return out
 end
 
+-- Prints what --capture leaves open in traces with these infos, by flaw.
+function job:note_captures(infos)
+  local counts, names = {}, {}
+  for _, info in ipairs(infos) do
+    for _, flaw in ipairs(info.flaws) do
+      if flaw.name:find("graph", 1, true) then
+        if not counts[flaw.name] then names[#names + 1] = flaw.name end
+        counts[flaw.name] = (counts[flaw.name] or 0) + math.max(flaw.count, 1)
+      end
+    end
+  end
+  for _, name in ipairs(names) do
+    local unit = name:find("^no ") and "trace" or "kernel"
+    self:print_once(("--capture: %s: %s"):format(name, quantities.counted(counts[name], unit)))
+  end
+end
+
 -- Calls fn(source, entry) for every trace of these configurations (trace/runs/trace_source.lua). Returns
 -- { [entry] = its result }; failures are reported and have no entry. options: needs_trace, as of
 -- per_trace.map; is_beginning: the measurement that follows is the work that the bar shows.
@@ -148,17 +166,21 @@ function job:read(list, fn, options)
   options = options or {}
   local entries, answers = sequences.join(sequences.field(list, "files")), {}
   self.bar = progress.new(not options.is_beginning and #entries or nil)
-  local results = per_trace.map(entries, fn,
-    { jobs = self.jobs, progress = self.bar, title = "traces", needs_trace = options.needs_trace })
+  local results = per_trace.map(entries, function(source, entry)
+    return { value = fn(source, entry), info = self.capture and source:info() }
+  end, { jobs = self.jobs, progress = self.bar, title = "traces", needs_trace = options.needs_trace })
   self.bar:clear()
   self.bar = nil
+  local infos = {}
   for i, entry in ipairs(entries) do
     if results[i].ok then
-      answers[entry] = results[i].value
+      answers[entry] = results[i].value.value
+      infos[#infos + 1] = results[i].value.info or nil
     else
       self:fail(results[i].message, results[i].code)
     end
   end
+  self:note_captures(infos)
   return answers
 end
 
