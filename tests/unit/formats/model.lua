@@ -1,5 +1,5 @@
 -- model.lua, render.lua, summary.lua and choice_cost.lua: the model that a format gets for a folder of
--- rows. Takes a folder to write to.
+-- rows; and how reader_limits.lua lists misses. Takes a folder to write to.
 local choice_cost = require "formats.choice_cost"
 local failure = require "failure"
 local file = require "core.file"
@@ -9,6 +9,7 @@ local luaunit = require "luaunit"
 local model = require "formats.model"
 local quantities = require "base.quantities"
 local provenance = require "rows.provenance"
+local reader_limits = require "frameworks.reader_limits"
 local render = require "formats.render"
 local rows = require "core.rows"
 local summary = require "formats.summary"
@@ -197,6 +198,34 @@ function tests.test_costs_are_of_the_same_cells()
       "host", "thresholds")
     seen.canonical = other.canonical
     luaunit.assertErrorMsgContains("tables of other cells", choice_cost.of_names, seen)
+  end
+end
+
+-- Of up to 20 misses, many with equal or unknown losses, the lines are the first 8 of the sorted ones.
+function tests.test_misses_that_lose_most_are_listed_in_order()
+  math.randomseed(1)
+  local function loss(miss) return miss.most or math.huge end
+  for number = 0, 2000 do
+    local misses = {}
+    for i = 1, number % 21 do
+      local most = math.random(0, 3) / 4
+      local known = most > 0 and most or nil
+      misses[i] = { first = i, last = i, mean = known, most = known, answered = "ONESHOT", chosen = "NCCL" }
+    end
+    local sorted = table.move(misses, 1, #misses, 1, {})
+    table.sort(sorted, function(a, b)
+      if loss(a) == loss(b) then return a.first < b.first end
+      return loss(a) > loss(b)
+    end)
+    local expected = {}
+    for i = 1, math.min(#sorted, 8) do
+      expected[i] = reader_limits.misses_in_words({ sorted[i] }, "2 ranks")[1]
+    end
+    if #sorted > 8 then
+      expected[9] = ("2 ranks: and %d more ranges of sizes, which lose less; GAPS in the file has all"):format(
+        #sorted - 8)
+    end
+    luaunit.assertEquals(reader_limits.misses_in_words(misses, "2 ranks"), expected)
   end
 end
 
