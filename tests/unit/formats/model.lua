@@ -12,6 +12,7 @@ local provenance = require "rows.provenance"
 local reader_limits = require "frameworks.reader_limits"
 local render = require "formats.render"
 local rows = require "core.rows"
+local sequences = require "base.sequences"
 local summary = require "formats.summary"
 
 local root = os.getenv "WORK"
@@ -227,6 +228,23 @@ function tests.test_misses_that_lose_most_are_listed_in_order()
     end
     luaunit.assertEquals(reader_limits.misses_in_words(misses, "2 ranks"), expected)
   end
+end
+
+-- The lookup by powers of two gives hidden size 2048 the choice of 2880, as a format has no name for its own.
+function tests.test_costs_are_unknown_where_the_choice_has_no_time()
+  local path = folder("sm90", { [2] = { record { hidden_size = 2048, strategy = "SYMM_MEM" },
+    record { hidden_size = 2880 }, record { hidden_size = 4096 },
+    record { hidden_size = 4096, strategy = "SYMM_MEM", time_us = 2, low_us = 2, high_us = 2 } } })
+  local _, total = choice_cost.of_names(view(path, "sm90", "trtllm"))
+  luaunit.assertEquals({ total.cells, total.other, total.unknown, total.cost, total.most },
+    { 3, 2, 1, 0.5, 1 })
+  local entry = sequences.find(summary.formats(model.load(path, "sm90")), function(one)
+    return one.format.name == "trtllm"
+  end)
+  luaunit.assertStrContains(table.concat(entry.lines, "\n"), "in 2 of 3 cells it has no name for the best " ..
+    "strategy, and has the best that it can name; mean cost over all cells with a known one: 50.00 %; at " ..
+    "most 2.00 us (100.0 %) at hidden size 4096, 1 token of TP 2, NONE; in 1 cell its choice has no time at " ..
+    "the cell's own shape, so the cost is unknown")
 end
 
 function tests.test_a_rounded_zero_has_no_sign()
