@@ -3,11 +3,11 @@
 -- losses over the bin among all strategies.
 --
 -- Each function gives { { slice = block of core.table, fusion, cells = that have a choice, other = of these,
--- with another choice than without the restriction, without = cells that have no choice for its sake, unknown
--- = of `other`, those with a choice that has no time there (a lookup by powers of two took it from another
--- shape of the bin), cost = mean over all but these, as a share of time, most_us, most = the same share, place
--- = { hidden_size, num_tokens ... } where the most time is lost (nil: nowhere) }... }, an entry for each fusion
--- of a block with shapes; and the same sums over all.
+-- with another choice than without the restriction, without = cells that have no choice for its sake,
+-- unknown = of `other`, those with a choice that has no time there (a lookup by powers of two took it from
+-- another shape of the bin), cost = mean over all but these, as a share of time, most_us, most = the same
+-- share, place = { hidden_size, num_tokens ... } where the most time is lost (nil: nowhere) }... }, an entry
+-- for each fusion of a block with shapes; and the same sums over all.
 local choices = require "core.choose"
 local fail = require "base.fail"
 local judge = require "formats.judge"

@@ -11,9 +11,12 @@ cmp "$WORK/expected" "$WORK/generated_lookup_table.cpp"
 # A winner of another time is noticed.
 mkdir "$WORK/changed"
 cp "$golden"/benchmark.* "$WORK/changed"
-sed -i 's/^\(2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce\),.*/\1,400/' "$WORK/changed/benchmark.tp2.sm90.csv"
+sed -i 's/^\(2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce\),.*/\1,400/' \
+    "$WORK/changed/benchmark.tp2.sm90.csv"
 succeeds generate --data-dir "$WORK/changed" --arch sm90 --formats trtllm --choose corner
-if cmp -s "$WORK/expected" "$WORK/changed/generated_lookup_table.cpp"; then die "the same table of other rows"; fi
+if cmp -s "$WORK/expected" "$WORK/changed/generated_lookup_table.cpp"; then
+    die "the same table of other rows"
+fi
 
 python3 "$SOURCE/tests/perf/make_rows.py" "$WORK/small" small
 python3 "$SOURCE/tests/unit/formats/fragment.py" "$WORK/small" 90 >"$WORK/expected"

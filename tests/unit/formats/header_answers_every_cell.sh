@@ -81,7 +81,8 @@ for found in gcc clang cc; do
 done
 [ -n "$compiler" ] || skip "no C compiler"
 asked=$(grep -c ' expect(.*);' "$WORK/ask.c")
-counts c 'C99, C17, C++11 and C++17 programs' "$compiler $("$compiler" -dumpfullversion -dumpversion)" "$asked" "$asked"
+version="$compiler $("$compiler" -dumpfullversion -dumpversion)"
+counts c 'C99, C17, C++11 and C++17 programs' "$version" "$asked" "$asked"
 
 # A wrong choice is noticed.
 mkdir "$WORK/wrong"

@@ -211,7 +211,8 @@ function tests.test_misses_that_lose_most_are_listed_in_order()
     for i = 1, number % 21 do
       local most = math.random(0, 3) / 4
       local known = most > 0 and most or nil
-      misses[i] = { first = i, last = i, mean = known, most = known, answered = "ONESHOT", chosen = "NCCL" }
+      misses[i] = { first = i, last = i, mean = known, most = known, answered = "ONESHOT",
+        chosen = "NCCL" }
     end
     local sorted = table.move(misses, 1, #misses, 1, {})
     table.sort(sorted, function(a, b)
@@ -223,14 +224,15 @@ function tests.test_misses_that_lose_most_are_listed_in_order()
       expected[i] = reader_limits.misses_in_words({ sorted[i] }, "2 ranks")[1]
     end
     if #sorted > 8 then
-      expected[9] = ("2 ranks: and %d more ranges of sizes, which lose less; GAPS in the file has all"):format(
-        #sorted - 8)
+      local rest = "2 ranks: and %d more ranges of sizes, which lose less; GAPS in the file has all"
+      expected[9] = rest:format(#sorted - 8)
     end
     luaunit.assertEquals(reader_limits.misses_in_words(misses, "2 ranks"), expected)
   end
 end
 
--- The lookup by powers of two gives hidden size 2048 the choice of 2880, as a format has no name for its own.
+-- The lookup by powers of two gives hidden size 2048 the choice of 2880, as the format has no name for its
+-- own.
 function tests.test_costs_are_unknown_where_the_choice_has_no_time()
   local path = folder("sm90", { [2] = { record { hidden_size = 2048, strategy = "SYMM_MEM" },
     record { hidden_size = 2880 }, record { hidden_size = 4096 },
@@ -243,8 +245,8 @@ function tests.test_costs_are_unknown_where_the_choice_has_no_time()
   end)
   luaunit.assertStrContains(table.concat(entry.lines, "\n"), "in 2 of 3 cells it has no name for the best " ..
     "strategy, and has the best that it can name; mean cost over all cells with a known one: 50.00 %; at " ..
-    "most 2.00 us (100.0 %) at hidden size 4096, 1 token of TP 2, NONE; in 1 cell its choice has no time at " ..
-    "the cell's own shape, so the cost is unknown")
+    "most 2.00 us (100.0 %) at hidden size 4096, 1 token of TP 2, NONE; in 1 cell its choice has no time " ..
+    "at the cell's own shape, so the cost is unknown")
 end
 
 function tests.test_a_rounded_zero_has_no_sign()
