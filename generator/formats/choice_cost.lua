@@ -3,10 +3,11 @@
 -- losses over the bin among all strategies.
 --
 -- Each function gives { { slice = block of core.table, fusion, cells = that have a choice, other = of these,
--- with another choice than without the restriction, without = cells that have no choice for its sake, cost =
--- mean over cells, as a share of time, most_us, most = the same share, place = { hidden_size, num_tokens ...
--- } where the most time is lost (nil: nowhere) }... }, an entry for each fusion of a block with shapes; and
--- the same sums over all.
+-- with another choice than without the restriction, without = cells that have no choice for its sake,
+-- unknown = of `other`, those with a choice that has no time there (a lookup by powers of two took it from
+-- another shape of the bin), cost = mean over all but these, as a share of time, most_us, most = the same
+-- share, place = { hidden_size, num_tokens ... } where the most time is lost (nil: nowhere) }... }, an entry
+-- for each fusion of a block with shapes; and the same sums over all.
 local choices = require "core.choose"
 local fail = require "base.fail"
 local judge = require "formats.judge"
@@ -16,13 +17,19 @@ local provenance = require "rows.provenance"
 local choice_cost = {}
 
 local function new_sums(block, fusion)
-  return { slice = block, fusion = fusion, cells = 0, other = 0, without = 0, cost = 0, most_us = 0 }
+  return { slice = block, fusion = fusion, cells = 0, other = 0, without = 0, unknown = 0, cost = 0,
+    most_us = 0 }
 end
 
 -- Enters a cell with different choices; `free`, `judged`: of table:find.
 local function enter(sums, place, free, judged)
+  sums.other = sums.other + 1
+  if not judged.new_loss then
+    sums.unknown = sums.unknown + 1
+    return
+  end
   local share = (1 + judged.new_loss) / (1 + judged.old_loss) - 1
-  sums.other, sums.cost = sums.other + 1, sums.cost + share
+  sums.cost = sums.cost + share
   if share * free.time_us > sums.most_us then
     sums.most_us, sums.most, sums.place = share * free.time_us, share, place
   end
@@ -79,7 +86,7 @@ local function compare(source, free, restricted, lookup, counts)
     end
   end
   for _, sums in ipairs { total, table.unpack(out) } do
-    sums.cost = sums.cells > 0 and sums.cost / sums.cells or 0
+    sums.cost = sums.cost / math.max(sums.cells - sums.unknown, 1)
   end
   return out, total
 end

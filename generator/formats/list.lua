@@ -456,6 +456,11 @@ formats.list = {
 -- The name of a format's file for people: ompi_tp{N}.conf.
 function formats.shown_file(format) return (format.file:gsub("{tp}", "{N}")) end
 
+-- The names of the tests that show that the reader obeys the file.
+function formats.tests_of(format)
+  return format.shown and { format.shown.test, format.shown.real } or {}
+end
+
 -- The names of all formats, or of those that an arch (a row of lists.archs) has.
 function formats.names(arch)
   return sequences.map(formats.list, function(format)

@@ -218,7 +218,11 @@ end
 local function cost_in_words(total)
   local where = total.place and ("%s of %s, %s"):format(summary.most_in_words(total),
     placement_of(total.place), total.place.fusion) or "nothing"
-  return ("mean cost over all cells: %.2f %%; at most %s"):format(100 * total.cost, where)
+  local words = "mean cost over all cells%s: %.2f %%; at most %s"
+  if total.unknown == 0 then return words:format("", 100 * total.cost, where) end
+  words = words .. "; in %s its choice has no time at the cell's own shape, so the cost is unknown"
+  return words:format(" with a known one", 100 * total.cost, where,
+    quantities.counted(total.unknown, "cell"))
 end
 
 -- The cost of strategies that the format of a view cannot name, as a line; nil: none is the best in a cell.

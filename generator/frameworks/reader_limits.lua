@@ -72,15 +72,14 @@ end
 
 -- Those of many misses that lose most, in order.
 local function worst_of(misses)
-  local worst, least = {}, -1 -- `least`: a miss with less is not among them
+  local worst = {}
   for _, miss in ipairs(misses) do
-    if (miss.most or math.huge) >= least then
-      local at = #worst + 1
+    if #worst < MOST_LINES or loses_more(miss, worst[MOST_LINES]) then
+      local at = math.min(#worst + 1, MOST_LINES)
       while at > 1 and loses_more(miss, worst[at - 1]) do
         worst[at], at = worst[at - 1], at - 1
       end
-      worst[at], worst[MOST_LINES + 1] = miss, nil
-      least = worst[MOST_LINES] and worst[MOST_LINES].most or #worst == MOST_LINES and math.huge or -1
+      worst[at] = miss
     end
   end
   return worst

@@ -4,6 +4,8 @@
 -- asked.read(path) returns
 --   path         the file, without links
 --   library      "Open MPI" or "MPICH"
+--   decider      what obeys its rules, and chooses where they ask for nothing: "Open MPI", "UCC" or "MPICH"
+--   unchecked    number of its sections that runs cannot obey, for several nodes; nil: it has no sections
 --   rules        the format of its rules, a key of ompi.versions; nil: it has none
 --   decides      whether it asks for algorithms that runs show
 --   files        the files that each rank must open: the file, and the rules that it names
@@ -49,8 +51,8 @@ end
 
 local function of_rules(path, text)
   local algorithm, rules = rules_in(path, text)
-  return { path = path, library = "Open MPI", rules = rules, decides = true, files = { path },
-    algorithm = algorithm,
+  return { path = path, library = "Open MPI", decider = "Open MPI", rules = rules, decides = true,
+    files = { path }, algorithm = algorithm,
     environment = { "OMPI_MCA_coll_tuned_use_dynamic_rules=1", ("OMPI_MCA_%s=%s"):format(RULES, path) } }
 end
 
@@ -72,7 +74,8 @@ local function named_rules(path, text)
 end
 
 local function of_parameters(path, text)
-  local of = { path = path, library = "Open MPI", files = { path }, algorithm = function() end,
+  local of = { path = path, library = "Open MPI", decider = "Open MPI", files = { path },
+    algorithm = function() end,
     environment = { "OMPI_MCA_mca_base_envar_file_prefix=" .. path } } -- as mpirun --tune sets it
   local name, line = named_rules(path, text)
   if not name then return of end
@@ -104,13 +107,14 @@ end
 
 -- Runs call UCC by Open MPI's coll/ucc, on this machine alone.
 local function of_ucc(path, text)
-  local of_ranks, ranks, number = {}, nil, 0
+  local of_ranks, unchecked, ranks, number = {}, 0, nil, 0
   for line in (text .. "\n"):gmatch("(.-)\r?\n") do
     number = number + 1
     if line:find("^%[") then
       local team, nodes = line:match("^%[team_size=(%d+) ppn=%d+ nnodes=(%d+)%]$")
       if not team then fail.input("%s:%d: unknown section; %s", path, number, KINDS) end
       ranks = nodes == "1" and tonumber(team) or nil
+      unchecked = unchecked + (ranks and 0 or 1)
     elseif line:find("^UCC_TL_UCP_TUNE=") and ranks then
       of_ranks[ranks] = ucc_ranges(line:match("=(.*)$"), path, number)
     end
@@ -121,7 +125,8 @@ local function of_ucc(path, text)
     end)
     return range and range.name
   end
-  return { path = path, library = "Open MPI", files = { path }, algorithm = algorithm, decides = true,
+  return { path = path, library = "Open MPI", decider = "UCC", unchecked = unchecked, files = { path },
+    algorithm = algorithm, decides = true,
     environment = { "OMPI_MCA_coll_ucc_enable=1", "OMPI_MCA_coll_ucc_priority=100",
       "UCC_CONFIG_FILE=" .. path } }
 end
@@ -130,7 +135,7 @@ end
 
 -- MPICH exports no algorithms, so `algorithm` has none.
 local function of_mpich(path)
-  return { path = path, library = "MPICH", files = { path }, algorithm = function() end,
+  return { path = path, library = "MPICH", decider = "MPICH", files = { path }, algorithm = function() end,
     environment = { "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE=" .. path } }
 end
 
@@ -151,7 +156,7 @@ function asked.read(path)
   if why then fail.input("%s: cannot be proven: %s", path, why) end
   if reader and reader.name:find("^ompi%-") then return of_rules(path, text) end
   if text:find("^%s*{") and text:find('"collective=', 1, true) then return of_mpich(path) end
-  if text:find("\n%[[^\n]*%]\nUCC_TL_UCP_TUNE=") then return of_ucc(path, text) end
+  if ("\n" .. text):find("\n%[[^\n]*%]\r?\nUCC_TL_UCP_TUNE=") then return of_ucc(path, text) end
   if reader or not text:find("=", 1, true) or text:find("\0", 1, true) then
     fail.input("%s: is no such file; %s", path, KINDS)
   end

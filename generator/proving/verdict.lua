@@ -83,10 +83,12 @@ local function decides_nothing(of, counts) return of.decides and counts.obeyed +
 
 function verdict.is_proof(of, counts) return counts.not_obeyed == 0 and not decides_nothing(of, counts) end
 
--- Whether an algorithm was seen in any call.
-local function sees_algorithms(run)
+-- Whether an algorithm of what obeys the file was seen in any call.
+local function sees_algorithms(of, run)
   return sequences.any(run.cells, function(cell)
-    return sequences.any(cell.ran, function(ran) return ran.algorithm end)
+    return sequences.any(cell.ran, function(ran)
+      return ran.algorithm and (of.decider ~= "UCC" or ran.algorithm:find("^ucc_"))
+    end)
   end)
 end
 
@@ -133,9 +135,10 @@ local function note_limits(of, run)
   if run.unlisted > 0 then
     fail.note("%s of further sizes are not listed", quantities.counted(run.unlisted, "call"))
   end
-  if of.library == "Open MPI" and not sees_algorithms(run) then
-    fail.note("no algorithm of coll/tuned was seen: another component of Open MPI did the calls, or this " ..
-      "build of Open MPI calls its own functions directly")
+  if not sees_algorithms(of, run) then
+    local component = of.decider == "UCC" and "UCC's TL/UCP" or "coll/tuned"
+    fail.note("no algorithm of %s was seen: another component of Open MPI did the calls, or this build of " ..
+      "%s calls its own functions directly", component, of.decider)
   end
 end
 
@@ -152,10 +155,10 @@ function verdict.print(of, run, counts)
   if not of.decides then
     return print("The file names no rules, so it is only shown that it is read.")
   elseif decides_nothing(of, counts) then
-    return print("nothing is proven: the file decides none of these cells, and leaves them to Open MPI")
+    return print("nothing is proven: the file decides none of these cells, and leaves them to " .. of.decider)
   end
-  print(("obeyed in %d of %s; the file leaves %d more to Open MPI's own decision"):format(counts.obeyed,
-    quantities.counted(counts.obeyed + counts.not_obeyed, "cell"), counts.own))
+  print(("obeyed in %d of %s; the file leaves %d more to %s's own decision"):format(counts.obeyed,
+    quantities.counted(counts.obeyed + counts.not_obeyed, "cell"), counts.own, of.decider))
 end
 
 return verdict

@@ -27,8 +27,8 @@ struct size_times {
     bool *is_measured;             // [shape][column]
 };
 
-// Sorts `count` times by shape. Of several times of one shape and strategy the last one counts, which is a
-// measured one if any is. False: out of memory. Call size_times_free in either case.
+// Sorts `count` times by shape. Of several times of one shape and strategy the last one is kept; is_measured
+// is set if any of them is measured. False: out of memory. Call size_times_free in either case.
 bool size_times_make(const struct size_time *times, size_t count, struct size_times *made);
 void size_times_free(struct size_times *times);
 

@@ -44,11 +44,14 @@ local function entries_of(list, source)
   end)
 end
 
-local function print_entry(entry)
+-- `format`: its row in the list.
+local function print_entry(entry, format)
   print(("%-22s %s%s"):format(entry.format, entry.file, entry.arch and " (--arch all)" or ""))
   local function line(name, words) print(("  %-10s %s"):format(name, words)) end
   line("read by", entry.reader)
-  if entry.shown then line("shown", ("%s (%s)"):format(entry.shown.what, entry.shown.test)) end
+  if entry.shown then
+    line("shown", ("%s (%s)"):format(entry.shown.what, table.concat(formats.tests_of(format), ", ")))
+  end
   if entry.missing then line("not made", entry.missing) end
   for _, words in ipairs(entry.leaves_out or {}) do line("leaves out", words) end
 end
@@ -76,7 +79,7 @@ return {
     if args.json then return print(json.encode(json.array(entries))) end
     for i, entry in ipairs(entries) do
       if i > 1 then print() end
-      print_entry(entry)
+      print_entry(entry, formats.find(entry.format))
     end
   end,
 }

@@ -83,6 +83,10 @@ return {
   run = function(args)
     if args.turns and not args.time then fail.input("--turns %d goes with --time", args.turns) end
     local of = asked.read(args[1])
+    if (of.unchecked or 0) > 0 then
+      fail.note("%s: not checked: %s with nnodes above 1, as only ranks on one node are seen", of.path,
+        quantities.counted(of.unchecked, "section"))
+    end
     local command = table.move(args, 2, #args, 1, {})
     return (args.time and time or prove)(args, of, command)
   end,

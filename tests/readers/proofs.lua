@@ -3,8 +3,7 @@
 local formats = require "formats.list"
 local named = {}
 for _, format in ipairs(formats.list) do
-  local shown = format.shown
-  for _, name in ipairs(shown and { shown.test, shown.real } or {}) do
+  for _, name in ipairs(formats.tests_of(format)) do
     if not named[name] then print(name) end
     named[name] = true
   end

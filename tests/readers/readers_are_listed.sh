@@ -8,6 +8,7 @@ for name in trtllm trtllm-header c thresholds nccl ompi mpich table; do
     grep -q "^$name  *[a-zA-Z_]*[.]" "$stdout" || die "$name is not listed"
 done
 [ "$(grep -c '^  read by ' "$stdout")" = "$(grep -c '^[a-z]' "$stdout")" ] || die "a format without a reader"
+has '^  shown      UCC .* [(]tuners_ucc_obeys_its_sections, formats_real_readers_obey[)]$' "$stdout"
 if grep -q '^  leaves out' "$stdout"; then die "without rows nothing is known to be left out"; fi
 
 # SYMM_MEM has no name in TensorRT-LLM, and is the best in a cell; NCCL's algorithms were not measured.

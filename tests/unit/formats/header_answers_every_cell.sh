@@ -67,21 +67,22 @@ least=$(awk -F, '$2 == 2 && $3 == "RESIDUAL_RMS_NORM" && $9 == "ONESHOT" { print
     "$golden/table.csv")
 grep -q "/\* 1024: ONESHOT $least %; TWOSHOT" "$golden/allreduce_table.h" || die "no margin beside a row"
 
-compilers=0
-for compiler in gcc clang cc; do
-    command -v "$compiler" >/dev/null || continue
-    compilers=$((compilers + 1))
+compiler=
+for found in gcc clang cc; do
+    command -v "$found" >/dev/null || continue
+    compiler=${compiler:-$found} # the first one
     for language in "c -std=c99" "c -std=c17" "c++ -std=c++11" "c++ -std=c++17"; do
         # shellcheck disable=SC2086
-        ends_with 0 "$compiler" -x $language -pedantic \
+        ends_with 0 "$found" -x $language -pedantic \
             -Wall -Wextra -Wshadow -Wconversion -Werror -I "$golden" \
             "$WORK/ask.c" -o "$WORK/ask"
         ends_with 0 "$WORK/ask"
     done
 done
-[ "$compilers" -gt 0 ] || skip "no C compiler"
+[ -n "$compiler" ] || skip "no C compiler"
 asked=$(grep -c ' expect(.*);' "$WORK/ask.c")
-counts c 'C99, C17, C++11 and C++17 programs' "$(gcc --version | head -n 1)" "$asked" "$asked"
+version="$compiler $("$compiler" -dumpfullversion -dumpversion)"
+counts c 'C99, C17, C++11 and C++17 programs' "$version" "$asked" "$asked"
 
 # A wrong choice is noticed.
 mkdir "$WORK/wrong"

@@ -1,5 +1,5 @@
 -- model.lua, render.lua, summary.lua and choice_cost.lua: the model that a format gets for a folder of
--- rows. Takes a folder to write to.
+-- rows; and how reader_limits.lua lists misses. Takes a folder to write to.
 local choice_cost = require "formats.choice_cost"
 local failure = require "failure"
 local file = require "core.file"
@@ -9,8 +9,10 @@ local luaunit = require "luaunit"
 local model = require "formats.model"
 local quantities = require "base.quantities"
 local provenance = require "rows.provenance"
+local reader_limits = require "frameworks.reader_limits"
 local render = require "formats.render"
 local rows = require "core.rows"
+local sequences = require "base.sequences"
 local summary = require "formats.summary"
 
 local root = os.getenv "WORK"
@@ -198,6 +200,53 @@ function tests.test_costs_are_of_the_same_cells()
     seen.canonical = other.canonical
     luaunit.assertErrorMsgContains("tables of other cells", choice_cost.of_names, seen)
   end
+end
+
+-- Of up to 20 misses, many with equal or unknown losses, the lines are the first 8 of the sorted ones.
+function tests.test_misses_that_lose_most_are_listed_in_order()
+  math.randomseed(1)
+  local function loss(miss) return miss.most or math.huge end
+  for number = 0, 2000 do
+    local misses = {}
+    for i = 1, number % 21 do
+      local most = math.random(0, 3) / 4
+      local known = most > 0 and most or nil
+      misses[i] = { first = i, last = i, mean = known, most = known, answered = "ONESHOT",
+        chosen = "NCCL" }
+    end
+    local sorted = table.move(misses, 1, #misses, 1, {})
+    table.sort(sorted, function(a, b)
+      if loss(a) == loss(b) then return a.first < b.first end
+      return loss(a) > loss(b)
+    end)
+    local expected = {}
+    for i = 1, math.min(#sorted, 8) do
+      expected[i] = reader_limits.misses_in_words({ sorted[i] }, "2 ranks")[1]
+    end
+    if #sorted > 8 then
+      local rest = "2 ranks: and %d more ranges of sizes, which lose less; GAPS in the file has all"
+      expected[9] = rest:format(#sorted - 8)
+    end
+    luaunit.assertEquals(reader_limits.misses_in_words(misses, "2 ranks"), expected)
+  end
+end
+
+-- The lookup by powers of two gives hidden size 2048 the choice of 2880, as the format has no name for its
+-- own.
+function tests.test_costs_are_unknown_where_the_choice_has_no_time()
+  local path = folder("sm90", { [2] = { record { hidden_size = 2048, strategy = "SYMM_MEM" },
+    record { hidden_size = 2880 }, record { hidden_size = 4096 },
+    record { hidden_size = 4096, strategy = "SYMM_MEM", time_us = 2, low_us = 2, high_us = 2 } } })
+  local _, total = choice_cost.of_names(view(path, "sm90", "trtllm"))
+  luaunit.assertEquals({ total.cells, total.other, total.unknown, total.cost, total.most },
+    { 3, 2, 1, 0.5, 1 })
+  local entry = sequences.find(summary.formats(model.load(path, "sm90")), function(one)
+    return one.format.name == "trtllm"
+  end)
+  luaunit.assertStrContains(table.concat(entry.lines, "\n"), "in 2 of 3 cells it has no name for the best " ..
+    "strategy, and has the best that it can name; mean cost over all cells with a known one: 50.00 %; at " ..
+    "most 2.00 us (100.0 %) at hidden size 4096, 1 token of TP 2, NONE; in 1 cell its choice has no time " ..
+    "at the cell's own shape, so the cost is unknown")
 end
 
 function tests.test_a_rounded_zero_has_no_sign()

@@ -52,18 +52,24 @@ calls() {
 # By default both sizes use recursive doubling or a ring, and rank 1 adds. With basic_linear only rank 0 adds;
 # the ring adds halves.
 [ "$(calls | cut -d' ' -f2)" = 1 ] || die "the default was to add on rank 1: $(cat "$WORK/calls.out")"
-rules=$(calls --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename ompi_rules.conf)
-[ "$rules" = "256 0 0 65536 1 8192 " ] || die "the rules were not read: $rules"
+obeyed="256 0 0 65536 1 8192 "
+obey() { # OPTION...: both sizes do; `asked` counts them.
+    ran=$(calls "$@")
+    [ "$ran" = "$obeyed" ] || die "the rules were not read: $*: $ran"
+    asked=$((asked + 2))
+}
+asked=0
+obey --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename ompi_rules.conf
 # The parameter file names its own rules, which differ if the search found other algorithms.
-tuned=$(calls --tune ompi_tp2.conf)
-[ "$tuned" = "256 0 0 65536 1 8192 " ] || die "the parameter file was not read: $tuned"
+asked=0
+obey --tune ompi_tp2.conf
 # From another folder that file has no rules, without a word; a copy with its path has them.
 cd "$WORK"
-[ "$(calls --tune out/ompi_tp2.conf)" != "$tuned" ] || die "rules in another folder were read"
+[ "$(calls --tune out/ompi_tp2.conf)" != "$obeyed" ] || die "rules in another folder were read"
 succeeds generate --data-dir data --arch host --out out --install-prefix installed
 for folder in "$WORK" / "$WORK/data"; do
     cd "$folder"
-    [ "$(calls --tune "$WORK/installed/ompi_tp2.conf")" = "$tuned" ] || die "the copy is not read in $folder"
+    obey --tune "$WORK/installed/ompi_tp2.conf"
 done
 cd "$WORK/out"
 if [ -e ../installed/table.csv ]; then die "a copy of a file that is not for an MPI library"; fi
@@ -72,19 +78,24 @@ rejects 'hold no path with " "' generate --data-dir ../data --arch host --out . 
 rejects 'give no file for an MPI library' generate --data-dir ../data --arch host --out . --formats table \
     --install-prefix "$WORK/installed"
 rm ompi_rules.conf
-[ "$(calls --tune ompi_tp2.conf)" = "$tuned" ] || die "the parameter file needs rules that are not its own"
+obey --tune ompi_tp2.conf # which has rules of its own
+ompi_version=$(mpirun --version | sed -n 's/^mpirun (Open MPI) //p')
+counts ompi-parameters-rules 'Open MPI, run: additions of a rank' "$ompi_version" $asked $asked
 succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/both" --formats ompi-parameters
 if [ ! -e "$WORK/both/ompi_tp2_rules.conf" ]; then die "a parameter file without its rules"; fi
 succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
+shows() { # PATTERN: as `has` in the last output; `asked` counts them.
+    has "$1" "$stdout"
+    asked=$((asked + 1))
+}
 # Variables of the environment reach the ranks.
+asked=0
 timeout 200 mpirun $root -n 1 --tune ompi_tp2.conf env >"$stdout"
-has '^UCX_TLS=posix$' "$stdout"
+shows '^UCX_TLS=posix$'
 timeout 200 mpirun $root -n 1 --tune ompi_tp2.conf ompi_info --param btl vader --level 9 --parsable >"$stdout"
-has '^mca:btl:vader:param:btl_vader_eager_limit:value:12345$' "$stdout"
-has '^mca:btl:vader:param:btl_vader_single_copy_mechanism:value:none$' "$stdout"
-ompi_version=$(mpirun --version | sed -n 's/^mpirun (Open MPI) //p')
-counts ompi-parameters 'Open MPI, run' "$ompi_version" 3 3
-counts ompi-parameters-rules 'Open MPI, run: additions of a rank' "$ompi_version" 10 10
+shows '^mca:btl:vader:param:btl_vader_eager_limit:value:12345$'
+shows '^mca:btl:vader:param:btl_vader_single_copy_mechanism:value:none$'
+counts ompi-parameters 'Open MPI, run' "$ompi_version" $asked $asked
 # A search that measured Open MPI 4.1.4 makes no files for newer versions, and a message reports that.
 if [ -e ompi_rules_v2.conf ] || [ -e ompi_rules.json ]; then die "files for later versions were written"; fi
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-v2
@@ -174,11 +185,12 @@ dumps() { # FILE: coll/han prints the rules that it read
 dumps "$WORK/out/ompi_han.nodes2.conf"
 has ' read 10 rules from ' "$stdout"
 allreduce='collective 2 .allreduce. topology level 2 .global_communicator. configuration size'
-has "$allreduce 1 mes*age size 0 -> collective component [0-9]* .tuned." "$stdout"
-has "$allreduce 4 mes*age size 0 -> collective component [0-9]* .han." "$stdout"
-has "$allreduce 4 mes*age size 4097 -> collective component [0-9]* .tuned." "$stdout"
-has "$allreduce 5 mes*age size 0 -> collective component [0-9]* .tuned." "$stdout"
-counts ompi-han 'coll/han: the rules that it prints' "$ompi_version" 4 4
+asked=0
+shows "$allreduce 1 mes*age size 0 -> collective component [0-9]* .tuned."
+shows "$allreduce 4 mes*age size 0 -> collective component [0-9]* .han."
+shows "$allreduce 4 mes*age size 4097 -> collective component [0-9]* .tuned."
+shows "$allreduce 5 mes*age size 0 -> collective component [0-9]* .tuned."
+counts ompi-han 'coll/han: the rules that it prints' "$ompi_version" $asked $asked
 has 'collective 7 .bcast. .* size 1 mes*age size 0 -> collective component [0-9]* .tuned.' "$stdout"
 grep -q '^0 4 0 0 # ring' ompi_rules.nodes2.conf || die "no rule for the algorithm of coll/tuned"
 sed 's/^0 han$/0 tuned/' ompi_han.nodes2.conf >"$WORK/wrong_han.conf"

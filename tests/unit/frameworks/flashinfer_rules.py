@@ -78,10 +78,12 @@ def ask(path, plain, fused):
                 wanted = strategy_of(tables[fusion], world, size)
                 answered = allreduce_fusion(input=Tensor(size), workspace=workspace, pattern=numbers[fusion])
                 assert module.is_best(world, size, fusion) == (wanted != "NCCL"), (fusion, world, size)
+                if wanted == "NCCL":  # FlashInfer has no answer for it
+                    continue
                 asked += 1
                 if wanted == "ONESHOT" and world * size > MOST:  # a listed gap
                     listed += 1
-                elif wanted != "NCCL":
+                else:
                     assert answered == wanted, (fusion, world, size, answered, wanted)
     # A caller's own choice, other fusions, numbers of ranks and backends stay.
     two = types.SimpleNamespace(world_size=2, backend="trtllm")

@@ -153,6 +153,32 @@ sections 'team_size=2 ppn=2' 'allreduce:host:0-inf:@ring'
 not_proven 'ucc.conf:3: unknown section' ucc.conf true
 sections 'team_size=2 ppn=2 nnodes=1' 'allreduce:host:0-65:@ring#allreduce:0-inf:@dbt'
 not_proven 'ucc.conf:4: allreduce:0-inf:@dbt is no range of an allreduce' ucc.conf true
+# The first line may be a section, and lines may end as in Windows.
+printf '[team_size=2 ppn=2]\nUCC_TL_UCP_TUNE=allreduce:host:0-inf:@ring\n' >"$WORK/ucc.conf"
+not_proven 'ucc.conf:1: unknown section' ucc.conf true
+printf '# UCC\r\n[team_size=2 ppn=2]\r\nUCC_TL_UCP_TUNE=allreduce:host:0-inf:@ring\r\n' >"$WORK/ucc.conf"
+not_proven 'ucc.conf:2: unknown section' ucc.conf true
+# Messages are about UCC, also without one: calls that UCC did not do, and sections for several nodes.
+sections 'team_size=2 ppn=2 nnodes=1' 'allreduce:host:0-64:@ring'
+printf '[team_size=4 ppn=2 nnodes=2]\nUCC_TL_UCP_TUNE=allreduce:host:0-inf:@dbt\n' >>"$WORK/ucc.conf"
+ends_with 2 "$GENTABLES" prove ucc.conf -- true
+has 'ucc.conf: not checked: 1 section with nnodes above 1' "$stderr"
+cat >"$WORK/says.lua" <<'END'
+local asked, verdict = require "proving.asked", require "proving.verdict"
+local of = asked.read(arg[1])
+local run = { library = "Open MPI v6.0.0", ranks = { { size = 2 }, { size = 2 } }, unlisted = 0, cells = {} }
+for i = 2, #arg, 2 do
+  run.cells[i // 2] = { ranks = 2, bytes = tonumber(arg[i]), calls = 1,
+    ran = { { algorithm = arg[i + 1], calls = 1 } } }
+end
+verdict.print(of, run, verdict.of(of, run))
+END
+succeeds lua "$WORK/says.lua" ucc.conf 8 ucc_ring 64 ring
+has "^obeyed in 1 of 1 cell; the file leaves 1 more to UCC's own decision" "$stdout"
+[ ! -s "$stderr" ] || die "a note about a run without fault"
+succeeds lua "$WORK/says.lua" ucc.conf 64 ring
+has '^nothing is proven: .* leaves them to UCC$' "$stdout"
+has "no algorithm of UCC's TL/UCP was seen: .* this build of UCC calls" "$stderr"
 sections 'team_size=2 ppn=2 nnodes=1' 'allreduce:host:0-inf:@ring'
 if ! ompi_info | grep -q 'MCA coll: ucc'; then
     # shellcheck disable=SC2086

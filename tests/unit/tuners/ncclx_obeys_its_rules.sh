@@ -38,5 +38,6 @@ sed '0,/tree,ll,2/s//tree,l,2/' "$csv" >"$WORK/wrong.csv"
 if echo 1024 1 2 | "$WORK/reader" "$WORK/wrong.csv"; then die "a faulty line was accepted"; fi
 is_checked sm90 ncclx "$csv"
 counts ncclx 'rules of NCCLX' '59426ba4, v2_29 and v2_30' $asked $asked
-counts ncclx-json 'the rules of ncclx_tuner.csv, as JSON' '59426ba4' $asked $asked
+compared=$(wc -l <"$WORK/of_json")
+counts ncclx-json 'the rules of ncclx_tuner.csv, as JSON' '59426ba4' "$compared" "$compared"
 is_checked sm90 ncclx-json "$WORK/out/ncclx_tuner.json"
