@@ -140,7 +140,7 @@ static double stored_value(const struct tensor *tensor, size_t index) {
     case FLOAT16: return float_of_float16(((const uint16_t *)tensor->data)[index]);
     case FLOAT8_E5M2: return float_of_float16((uint16_t)(((const uint8_t *)tensor->data)[index] << 8));
     case FLOAT4_E2M1FN_X2:
-        return e2m1_value(((const uint8_t *)tensor->data)[index / 2] >> (index % 2 * 4) & 0xFu);
+        return e2m1_value((uint32_t)((const uint8_t *)tensor->data)[index / 2] >> (index % 2 * 4) & 0xFu);
     default: return e4m3_value(((const uint8_t *)tensor->data)[index]);
     }
 }
