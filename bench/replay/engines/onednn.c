@@ -136,7 +136,7 @@ static dnnl_memory_t add_operand(struct state *at, dnnl_primitive_desc_t descrip
 // The steps of a primitive, and of the reorders before and after it.
 static bool add_all(struct state *at, dnnl_primitive_desc_t description, const struct role roles[],
                     int count) {
-    dnnl_exec_arg_t arguments[MOST_ARGUMENTS];
+    dnnl_exec_arg_t arguments[MOST_ARGUMENTS] = {{0}};
     dnnl_memory_t own[MOST_ARGUMENTS];
     for (int i = 0; i < count; i++) {
         own[i] = add_memory(at, onednn_layout_of(roles[i].layout), roles[i].data);
