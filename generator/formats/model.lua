@@ -20,6 +20,7 @@
 local ordering = require "base.ordering"
 local sequences = require "base.sequences"
 local settings = require "base.lazy" "choose.settings"
+local by_bytes = require "base.lazy" "sizes.by_bytes"
 local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
 local fail = require "base.fail"
@@ -120,7 +121,7 @@ function model.measured(source)
   return source.measured
 end
 
--- The strategies that the format can name; nil: all, or all that have times, so that formats share a table.
+-- The strategies that the format can name. nil: it can name all that have times; such formats share a table.
 local function candidates_of(source, format)
   if not format.names then return nil end
   local named = sequences.field(sequences.filter(lists.strategies, format.names), "name")
@@ -286,10 +287,7 @@ end
 
 -- Whether no row of a source has tokens and a hidden size.
 function model.is_by_bytes(source)
-  if source.is_by_bytes == nil then
-    source.is_by_bytes = sequences.all(source.rows:slices(), function(slice) return slice.sizes_only end)
-  end
-  return source.is_by_bytes
+  return sequences.all(by_bytes.slices(source.rows).all, function(slice) return slice.sizes_only end)
 end
 
 -- The dtypes, ops and modes of a table, for people.

@@ -9,7 +9,7 @@
 --                sparsity, twice as high). Precisions are those of element_types.lua, and tf32. fp4 has the
 --                scales of blocks (NVFP4, MXFP4); AMD's sheets round it to 0.1 PFLOP/s. Absent: unknown, or
 --                the GPU does not compute in it
---   source       the vendor's document with these numbers
+--   source       the vendor's document. The present numbers were entered from public texts that quote it
 --
 -- How to add a GPU: a row. Leave out a peak that its source does not have.
 local fail = require "base.fail"

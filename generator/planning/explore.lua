@@ -125,7 +125,7 @@ end
 local function update_table(self)
   local now = self.now()
   if self.visits < self.next_table.visits or now < self.next_table.time then return end
-  self.uncertain = self.uncertain_cells()
+  self.uncertain, self.has_table = self.uncertain_cells(), true
   local took = self.now() - now
   self.next_table = { visits = self.visits + VISITS_BETWEEN, time = now + took / PLANNING_SHARE }
 end
@@ -340,25 +340,20 @@ local function each_needed(self, visit)
   end
 end
 
--- The visits that a point lacks, if those around uncertain choices get all their launches, as most do.
-local function expected_visits(self, point)
-  local had = sequences.count(point.launches)
-  if loss_around(self, point) > 0 then return self.launches - had end
-  return is_due(self, point) and FIRST_LAUNCHES - had or 0
-end
-
--- The expected number of further visits; of an exhaustive sweep, those that are needed.
+-- The expected number of further visits; of an exhaustive sweep, those that are needed. Once there is a
+-- table, the points around uncertain choices are expected to get all their launches, as most do.
 function explore:outlook()
   local needed, expected, count = 0, 0, 0
   each_needed(self, function(_, _, launches) needed = needed + launches end)
   if self.exhaustive then return needed end
   for _, plane in ipairs(self.planes) do
     count = count + #plane.points
-    for _, point in ipairs(plane.points) do expected = expected + expected_visits(self, point) end
+    for _, point in ipairs(plane.points) do
+      local is_expected = loss_around(self, point) > 0
+      expected = expected + (is_expected and self.launches - sequences.count(point.launches) or 0)
+    end
   end
-  if not next(self.uncertain) and needed > 0 then -- before the first table
-    expected = math.ceil(USUAL_SHARE * self.launches * count) - self.visits
-  end
+  if not self.has_table then expected = math.ceil(USUAL_SHARE * self.launches * count) - self.visits end
   return math.max(needed, expected)
 end
 

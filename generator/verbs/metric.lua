@@ -55,7 +55,9 @@ local function take_inputs(args, row)
   local inputs, options = table.move(args, 2, #args, 1, {}), needs[row.takes].options
   if #inputs == 0 then return end
   for _, option in ipairs(options) do
-    if args[option] then fail.input("%s and --%s are the same; give one of them", inputs[1], option) end
+    if args[option] then
+      fail.input("%s is taken as --%s, which is given, too; leave out one", inputs[1], option)
+    end
   end
   if #options == 1 then
     args[options[1]] = inputs

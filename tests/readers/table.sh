@@ -4,8 +4,9 @@
 #
 #   sh tests/readers/table.sh [BUILD [PROOF...]]      default: build, and all proofs
 #
-# GENTABLES_READERS names roots with readers, as real/debians.sh makes them; without it only readers of this
-# machine, and programs with the rules of others, are asked. Ends with 1 if a proof fails, or counts nothing.
+# GENTABLES_READERS lists folders with readers, which real/debians.sh makes. Without it the table has only the
+# readers of this machine, and programs that follow the rules of others. Exit code 1 if a proof fails, or if
+# it counts nothing.
 set -u
 cd "$(dirname -- "$0")/../.." || exit 2
 build=$(cd "${1:-build}" && pwd) || exit 2

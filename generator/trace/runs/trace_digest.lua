@@ -84,8 +84,9 @@ end
 local function refusal(line)
   if line == FIRST .. gentables.version then return nil end
   if not (line or ""):find("^gentables digest ") then return "is not a digest of gentables trace digest" end
-  return ("is a digest of another version of gentables (%s; this is %s); %s"):format(
-    fail.cut(line:match(" of (.*)$") or "unknown", 40), gentables.version, AGAIN)
+  local format, version = line:match("^gentables digest (%d+) of (.*)$")
+  return ("is a digest of another version of gentables (%s, format %s; this is %s, format %d); %s"):format(
+    fail.cut(version or "unknown", 40), fail.cut(format or "unknown", 10), gentables.version, FORMAT, AGAIN)
 end
 
 -- The next `size` bytes of a file, unpacked; nil if their hash is another.

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Programs that read our files really run: Open MPI, MPICH, UCC and PyTorch's Inductor are asked for choices
-# at every measured size, and at the borders between, and obey. The Open MPI of this machine, and every
-# program in the Debians that GENTABLES_READERS names, with colons between them (debians.sh makes them).
+# Runs the programs that read our files (Open MPI, MPICH, UCC, PyTorch's Inductor): at every measured size and
+# at the borders between, each must do what the file asks for. Uses the Open MPI of this machine, and every
+# program in the Debians that GENTABLES_READERS lists, separated by colons (debians.sh makes them).
 . "$SOURCE/tests/readers/lib.sh"
 real=$SOURCE/tests/readers/real
 

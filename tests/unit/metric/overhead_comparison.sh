@@ -97,6 +97,8 @@ results_hold 'eplb["fused_moe_instances"] == 1'
 # --json prints the file's text; without --out the file is in the default place.
 mkdir "$WORK/here"
 (cd "$WORK/here" && "$GENTABLES" metric communicationOverhead --csv1 ../a --csv2 ../b --json >../printed)
+(cd "$WORK/here" && "$GENTABLES" metric communicationOverhead ../a ../b --json) | cmp - "$WORK/printed" ||
+    die "another answer for files as arguments"
 cmp "$WORK/printed" "$WORK/here/kernel_comparison_results.json" || die "printed is not what is written"
 
 # refuses CODE A B [PATTERN]: expects that the earlier results stay; and one line.

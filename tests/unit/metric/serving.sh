@@ -58,7 +58,7 @@ succeeds metric TTFT --trace "$WORK/b" --trace "$WORK/a[baseline_32_8192]"
 cp "$stdout" "$WORK/by_option"
 succeeds metric TTFT "$WORK/b" "$WORK/a[baseline_32_8192]"
 cmp "$stdout" "$WORK/by_option" || die "another table for runs as arguments"
-rejects '/b and --trace are the same; give one of them' metric TTFT "$WORK/b" --trace "$WORK/b"
+rejects '/b is taken as --trace, which is given, too' metric TTFT "$WORK/b" --trace "$WORK/b"
 rejects 'communicationOverhead takes 2 files, not 1' metric communicationOverhead one.csv
 rejects 'metric plot takes NAME, DIR and OUT, not also more' metric plot TTFT a b more
 

@@ -260,13 +260,14 @@ function TestExplore.test_a_launch_leaves_time_for_others()
 end
 
 -- Choices that stay uncertain: their points get all launches.
-function TestExplore.test_from_a_quarter_on_the_outlook_is_right_within_a_factor_of_two()
+function TestExplore.test_the_outlook_is_right_within_a_factor_of_three_and_from_a_quarter_on_of_two()
   local random = 1
   local visits = play({ launches = 5 }, function(_, cell)
     random = random * 48271 % 0x7fffffff
     return cell.size * (0.9 + 0.2 * random / 0x7fffffff)
   end)
   lu.assertTrue(#visits > 60, #visits)
+  lu.assertTrue(visits[1].outlook > #visits / 3 and visits[1].outlook < 3 * #visits, visits[1].outlook)
   for i = #visits // 4, #visits - 10 do
     local ratio = visits[i].outlook / (#visits - i)
     lu.assertTrue(ratio > 0.5 and ratio < 2, ("%d of %d: %d"):format(i, #visits, visits[i].outlook))
