@@ -35,7 +35,8 @@ function TestBadDigests.test_digests_that_cannot_be_read()
     "is a digest of another version of gentables (0.0.1, format ")
   local version = whole:match("^gentables digest %d+ of ([^\n]*)")
   with_digest((whole:gsub("^gentables digest %d+", "gentables digest 1")),
-    ("is a digest of another version of gentables (%s, format 1; this is %s, format "):format(version, version))
+    ("is a digest of another version of gentables (%s, format 1; this is %s, format "):format(version,
+      version))
   with_digest("", "is not a digest of gentables trace digest")
   with_digest("{}", "is not a digest of gentables trace digest")
   for _, size in ipairs { 40, 60, 300, #whole // 2, #whole - 1 } do
