@@ -55,7 +55,7 @@ local function last_words(errors)
     line = line:gsub("%c", " ")
     local own = line:match("^gentables%-bench: (.+)")
     if own then return own end
-    if line:find("%w") then lines[#lines + 1] = line end
+    if line:find("%w") and not launcher.is_warning(line) then lines[#lines + 1] = line end
   end
   return launcher.cause(errors) or table.concat(lines, " / ", math.max(1, #lines - 2))
 end

@@ -233,11 +233,17 @@ function launcher.who_died(errors)
   return nil, nameless and "one rank died; mpirun does not name it" or nil
 end
 
+-- Whether a line of stderr is a warning of Open MPI's daemons, which ends no launch, such as
+-- "[node:224] plm:rsh: Warning: setpgid(229,229) failed in parent ...": mpirun was slower than its own agent.
+function launcher.is_warning(line) return line:find("^%[[^%]]*:%d+%] %S+: Warning: ") ~= nil end
+
 -- What mpirun of Open MPI reports in stderr about a node: that it cannot start there, with the reason of ssh
 -- or of another agent, or that it has lost it; nil if stderr has no such message. It has the names of nodes.
 function launcher.lost_node(errors)
   local before, reason = errors:match("^(.-)%-+\n%u+ was unable to reliably start one or more daemons"), nil
-  for line in (before or ""):gmatch("[^\n]+") do reason = line:find("%w") and line or reason end
+  for line in (before or ""):gmatch("[^\n]+") do
+    if line:find("%w") and not launcher.is_warning(line) then reason = line end
+  end
   if before then return "mpirun cannot reach all nodes" .. (reason and ": " .. reason or "") end
   local node = errors:match("has lost communication with a remote daemon.-Remote daemon:[^\n]* on node (%S+)")
   return node and ("mpirun has lost its connection to node %s"):format(node)

@@ -113,7 +113,8 @@ static void note_end(int number_of_signal) {
 
 static void die(const char *request) {
     (void)request;
-    fprintf(stderr, "stand-in: first words\nstand-in: last words\n");
+    fprintf(stderr, "stand-in: first words\nstand-in: last words\n"
+                    "[head:224] plm:rsh: Warning: setpgid(229,229) failed in parent with errno=...\n");
     abort();
 }
 

@@ -161,7 +161,8 @@ function TestLauncher.test_the_lost_node()
   local rule = ("-"):rep(74) .. "\n"
   local not_started = rule .. "ORTE was unable to reliably start one or more daemons.\nThis usually is\n"
   local cases = {
-    { "ssh: connect to host b port 22: No route to host\n" .. not_started,
+    { "ssh: connect to host b port 22: No route to host\n[a:224] plm:rsh: Warning: setpgid(229,229) failed "
+      .. "in parent with errno=...\n" .. not_started,
       "mpirun cannot reach all nodes: ssh: connect to host b port 22: No route to host" },
     { not_started, "mpirun cannot reach all nodes" },
     { rule .. "ORTE has lost communication with a remote daemon.\n\n  HNP daemon   : [[3,0],0] on node a\n"
