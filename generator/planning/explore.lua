@@ -44,11 +44,14 @@ local function loss_around(self, point)
   return sum
 end
 
--- Whether a point has to be visited whatever its choice: the first ones, and all of an exhaustive sweep.
-local function is_due(self, point)
+-- The launches that have to visit a point whatever its choice: of a first point the first ones, in an
+-- exhaustive sweep all.
+local function due_launches(self, point)
   local needed = self.exhaustive and self.launches or point.is_first and FIRST_LAUNCHES or 0
-  return sequences.count(point.launches) < math.min(needed, self.launches)
+  return math.min(needed, self.launches)
 end
+
+local function is_due(self, point) return sequences.count(point.launches) < due_launches(self, point) end
 
 -- Whether the first visit of a point measures a strategy. The first points get all of them, so that none is
 -- left out unseen.
@@ -355,6 +358,25 @@ function explore:outlook()
   end
   if not self.has_table then expected = math.ceil(USUAL_SHARE * self.launches * count) - self.visits end
   return math.max(needed, expected)
+end
+
+-- The expected time of further visits, in seconds, and the launches that they need at least; nil if the sweep
+-- needs a table for that, and there is none yet. As for the outlook, points around uncertain choices get all
+-- launches. seconds(cell, strategies): the likely time of a visit with a number of strategies.
+function explore:expected_rest(seconds)
+  if not (self.exhaustive or self.has_table) then return nil end
+  local sum, most = 0, 0
+  for _, plane in ipairs(self.planes) do
+    for _, point in ipairs(plane.points) do
+      local launches = loss_around(self, point) > 0 and self.launches or due_launches(self, point)
+      local visits = launches - sequences.count(point.launches)
+      local strategies = visits > 0 and #wanted(self, point, 0) or 0
+      if strategies > 0 then
+        sum, most = sum + visits * seconds(point.cell, strategies), math.max(most, visits)
+      end
+    end
+  end
+  return sum, most
 end
 
 -- The cost of one visit of each first point that needs further ones, by cost(cell, strategies).

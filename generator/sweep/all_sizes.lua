@@ -130,6 +130,31 @@ local function print_what_is_measured(job, state)
   io.stdout:flush()
 end
 
+-- A function of the expected time left, in seconds, while `states` run, before `waiting` batches; it returns
+-- nil as long as too little is known. Each later batch is expected to take as long as the last one of which
+-- enough is known, without its first start; and the present one, until then, longer by the factor by which
+-- that is late.
+local function time_left(job, states, waiting)
+  local own
+  return function()
+    local began, rest = process.now(), nil
+    for _, state in ipairs(states) do
+      local of_state = state:expected_rest()
+      rest = of_state and math.max(rest or 0, of_state) or rest
+      began = math.min(began, state.started_at or began)
+    end
+    local elapsed = process.now() - began
+    if rest then
+      own = own or { known_at = math.max(elapsed, 1e-3) }
+      own.all_s, job.last_batch = elapsed + rest, own
+    end
+    local last = job.last_batch
+    if not last then return nil end
+    local all_s = last.all_s * (rest and 1 or math.max(1, elapsed / last.known_at))
+    return math.max(0, all_s - elapsed) + waiting * all_s
+  end
+end
+
 -- Measures at all TP sizes, in batches of those that run at once. Each batch has its share of the remaining
 -- budget, with --budget-node-seconds one for each of its TP sizes.
 local function measure(job, batches)
@@ -137,8 +162,9 @@ local function measure(job, batches)
   local shares, spent, since, at_price = 0, 0, job.began_at, 1 -- `spent`, of the budget, until `since`
   local function shares_of(states) return job.budget_node_s and #states or 1 end
   for _, states in ipairs(batches) do shares = shares + shares_of(states) end
-  for _, states in ipairs(batches) do
+  for i, states in ipairs(batches) do
     local share, now = nil, process.now()
+    job.progress:expect(time_left(job, states, #batches - i))
     spent, since = spent + (now - since) * at_price, now
     at_price = shares_of(states) * price(job, states[1])
     if job.budget_s then

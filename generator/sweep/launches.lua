@@ -48,7 +48,7 @@ local function start_once(job, state)
     strategies = job.spec.strategies, environment = job.environment })
   if not running_bench then return nil, failure end
   state.devices, state.unavailable = running_bench.devices, running_bench.unavailable
-  state.start_s = process.now() - began
+  state.start_s, state.started_at = process.now() - began, state.started_at or process.now()
   return running_bench
 end
 

@@ -381,6 +381,16 @@ function tp_size:fits(cell, strategies)
   return process.now() + self.cost:expect(cell, count) <= self.ends_at
 end
 
+-- The expected time of the rest, in seconds; nil: too little is known.
+function tp_size:expected_rest()
+  if not self.cost:is_known() then return nil end
+  local regime = self:chosen()
+  local seconds, starts = (regime or self).planner:expected_rest(function(cell, strategies)
+    return self.cost:likely(cell, strategies)
+  end)
+  return seconds and seconds + starts * (self.start_s or 0)
+end
+
 -- Whether a launch can start within the budget, if it takes as long as the last start.
 function tp_size:can_start()
   return not self.ends_at or process.now() + (self.start_s or 0) < self.ends_at

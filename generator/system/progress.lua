@@ -56,6 +56,10 @@ function progress:in_lines() self.has_lines = self.programs ~= self.stream end
 -- limited to `seconds`.
 function progress:limit(began_at, seconds) self.started, self.seconds = began_at, seconds end
 
+-- From now on `seconds_left()` is the time left, in seconds, and the part that is done follows from it; where
+-- it returns nil, both follow from the steps. It is called when a line is written.
+function progress:expect(seconds_left) self.seconds_left = seconds_left end
+
 local function clock(seconds)
   seconds = math.ceil(seconds - 1e-6)
   local hours, minutes = seconds // 3600, seconds // 60
@@ -63,22 +67,24 @@ local function clock(seconds)
   return ("%d:%02d"):format(minutes, seconds % 60)
 end
 
--- The part that is done, from 0 to 1: never less than before; and the same by the present number of steps,
--- which may have grown.
+-- The part that is done, from 0 to 1: never less than before; and the same by what is expected now.
 local function share(self, now)
   local part = self.total > 0 and (self.done + self.inner) / self.total or self.is_estimate and 0 or 1
+  local rest = part < 1 and self.seconds_left and self.seconds_left()
+  self.is_expected = rest
+  if rest then part = (now - self.started) / (now - self.started + rest) end
   if self.seconds then part = math.max((now - self.started) / self.seconds, part) end
   part = math.min(1, part)
   self.highest = math.max(self.highest, part)
-  if self.is_in_turn and not self.first and part > 0 then self.first = { at = now, part = part } end
+  if self.is_in_turn and not (rest or self.first) and part > 0 then self.first = { at = now, part = part } end
   return self.highest, part
 end
 
--- The seconds that are left at the mean rate so far; nil: too little is done. `part`: by the present number
--- of steps.
+-- The seconds that are left: those that are expected, else those at the mean rate so far; nil: too little is
+-- done. `part`: by what is expected now.
 local function left(self, now, part)
   local elapsed = now - self.started
-  local first = not self.seconds and self.first
+  local first = not self.seconds and not self.is_expected and self.first
   if first and part > first.part then return (now - first.at) / (part - first.part) * (1 - part) end
   if part == 0 or first and part < LEAST_FIRST then return nil end
   return elapsed / part * (1 - part)

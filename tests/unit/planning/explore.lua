@@ -61,6 +61,7 @@ local function play(options, time)
       visits[#visits + 1] = { cell = task.cell, launch = launch, strategies = task.strategies }
       enter(task, launch)
       visits[#visits].outlook = planner:outlook()
+      visits[#visits].rest_s = planner:expected_rest(options.likely or function() return 1 end)
     end
     lu.assertTrue(launch < 20)
   end
@@ -272,6 +273,29 @@ function TestExplore.test_the_outlook_is_right_within_a_factor_of_three_and_from
     local ratio = visits[i].outlook / (#visits - i)
     lu.assertTrue(ratio > 0.5 and ratio < 2, ("%d of %d: %d"):format(i, #visits, visits[i].outlook))
   end
+end
+
+-- Visits of large messages take longer, and choices of small ones are soon certain.
+function TestExplore.test_the_expected_rest_counts_visits_by_their_time()
+  local random = 1
+  local function likely(cell) return math.min(0.4, cell.size / 1e7) end
+  local visits = play({ launches = 5, likely = likely }, function(name, cell)
+    random = random * 48271 % 0x7fffffff
+    local time_us = time_of(name, cell)
+    return name == "MPI" and time_us or time_us * (0.7 + 0.6 * random / 0x7fffffff)
+  end)
+  local rest, judged = 0, 0
+  for i = #visits, 1, -1 do
+    local expected = visits[i].rest_s
+    if expected and i >= #visits // 4 and i < #visits - 10 then
+      lu.assertTrue(expected > rest / 2 and expected < rest * 2, ("%d of %d: %g, not %g"):format(i,
+        #visits, expected, rest))
+      judged = judged + 1
+    end
+    rest = rest + likely(visits[i].cell)
+  end
+  lu.assertNil(visits[1].rest_s)
+  lu.assertTrue(judged > 10, judged)
 end
 
 -- A sweep over several TP sizes makes the planners of all before it measures any.

@@ -1,20 +1,22 @@
 -- Runs gentables with its arguments on a clock of its own: each line of this kind from a program takes a
 -- second, and the first one sixty, as the start of programs does. So the rate is steady on any machine.
+-- KIND=SECONDS: with four ranks a line takes that long.
 --
---   gentables lua lib_steady.lua KIND VERB ARGUMENT...
+--   gentables lua lib_steady.lua KIND[=SECONDS] VERB ARGUMENT...
 local process = require "core.process"
 local protocol = require "conversation.protocol"
 
 local START_S = 60
-local kind_of_steps = table.remove(arg, 1)
-local now = 0
+local kind_of_steps, slow_s = table.remove(arg, 1):match("^(%a+)=?(%d*)$")
+local now, step_s = 0, 1
 function process.now() return now end
 
 local parse, has_started = protocol.parse, false
 function protocol.parse(line)
   local kind, fields = parse(line)
-  if kind == kind_of_steps then
-    now = now + (has_started and 1 or START_S)
+  if kind == "hello" and fields.world_size == "4" then step_s = tonumber(slow_s) or 1 end
+  if kind == kind_of_steps or kind == "hello" then
+    now = now + (not has_started and START_S or kind == "hello" and 0 or step_s)
     has_started = true
   end
   return kind, fields

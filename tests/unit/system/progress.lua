@@ -53,6 +53,21 @@ function TestProgress.test_with_a_limit_and_known_steps_it_shows_the_larger_part
   lu.assertEquals(bar:line(1000, 200), "[##################..] 90 %, 1:40 left  ")
 end
 
+-- A time left that the verb itself expects, once it is known.
+function TestProgress.test_an_expected_time_left_stands_for_the_steps()
+  local bar, rest = progress.new(4, io.stdout), nil
+  bar.started = 0
+  bar:expect(function() return rest end)
+  bar:step()
+  lu.assertEquals(bar:line(10, 200), "[#####...............] 1/4, 0:30 left  ")
+  rest = 10
+  lu.assertEquals(bar:line(15, 200), "[############........] 1/4, 0:10 left  ")
+  rest = 100
+  lu.assertEquals(bar:line(20, 200), "[############........] 1/4, 1:40 left  ")
+  for _ = 1, 3 do bar:step() end
+  lu.assertEquals(bar:line(25, 200), "[####################] 4/4  ")
+end
+
 function TestProgress.test_a_pipe_gets_a_line_every_ten_seconds_if_it_is_to()
   local path = os.tmpname()
   local stream, now = assert(io.open(path, "w")), 0

@@ -71,8 +71,28 @@ end
 function TestProgress:test_sweep()
   lib.write(self.folder .. "/spec.lua", [[
     return { arch = "host", tp = { 2, 4 }, hidden_sizes = { 64, 128 }, num_tokens = { 1, 2, 4, 8 },
-      strategies = { "MPI", "ONESHOT" }, limits = { launches = 3 } }]])
+      strategies = { "MPI", "ONESHOT" }, limits = { launches = 3, cell_us = 1000000 } }]])
   self.is_right(self:lines_of("done", table.unpack(lib.sweep_command(self.folder, "--budget", "none"), 2)))
+end
+
+-- Four ranks take eight times as long as two, which is known from their own table on.
+function TestProgress:test_sweep_that_slows_down()
+  lib.write(self.folder .. "/spec.lua", [[
+    return { arch = "host", tp = { 2, 4 }, hidden_sizes = { 64 }, num_tokens = { 4, 8, 16, 32 },
+      strategies = { "MPI", "ONESHOT", "TWOSHOT" }, limits = { cell_us = 8000000 } }]])
+  local lines = self:lines_of("done=8", table.unpack(lib.sweep_command(self.folder, "--budget", "none"), 2))
+  local last, judged, began_s = lines[#lines], 0, nil
+  lu.assertEquals(last.part, 1)
+  for _, line in ipairs(lines) do
+    began_s = began_s or line.text:find("^TP 4") and line.elapsed_s
+    local rest = last.elapsed_s - line.elapsed_s
+    if began_s and rest > 0 and rest < 0.48 * (last.elapsed_s - began_s) then
+      local factor = line.left_s / rest
+      lu.assertTrue(factor > 0.5 and factor < 2, ("%g s left, not %g"):format(line.left_s, rest))
+      judged = judged + 1
+    end
+  end
+  lu.assertTrue(judged >= 5, judged .. " lines were judged")
 end
 
 function TestProgress:test_tune()
