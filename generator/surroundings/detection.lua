@@ -55,12 +55,21 @@ function detection.sm()
   return gpus.sm
 end
 
+-- Whether there is a launcher; else nil and the reason.
+local function has_launcher()
+  if os.getenv "GENTABLES_LAUNCHER" then return true end
+  local ran = child_process.run({ "mpirun", "--version" }, { seconds = PATIENCE })
+  if ran.problem ~= "start" then return true end
+  return nil, "no mpirun (Debian: openmpi-bin), and GENTABLES_LAUNCHER names no other launcher"
+end
+
 -- The host: { cpu, cores, memory_gib, os, mpi }; `reason`: why it cannot be measured.
 function detection.host()
   local identity, library = identify(backends.host)
   local facts = machines.facts(identity and library or "")
+  local starts, reason = has_launcher()
   return { cpu = facts.cpu, cores = facts.cores, memory_gib = facts.memory_gib, os = facts.os,
-    mpi = identity and facts.mpi or nil, reason = not identity and library or nil }
+    mpi = identity and facts.mpi or nil, reason = not identity and library or not starts and reason or nil }
 end
 
 -- What can be measured, and what not: a list of { arch, command }, or { arch, reason }.

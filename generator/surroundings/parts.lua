@@ -4,7 +4,8 @@
 --   name      shown
 --   purpose   the verbs that need it
 --   find      the kind of part, and the name by which it is found: `program` in PATH, `own` program beside
---             gentables, `module` that is loadable, `library` that the loader finds
+--             gentables, `module` that is loadable, `library` that the loader finds (or a list, of which
+--             one is required), `packed`: the first bytes of files that the reader of traces can unpack
 --   try       function() -> true, or nil and the reason: whether a found program does its work, within some
 --             seconds. Programs of our own have to print their help; modules and libraries, to load
 --   debian, fedora  packages, as in cmake/dev.sh
@@ -21,6 +22,7 @@ local gnuplot = require "pages.gnuplot"
 local launcher = require "conversation.launcher"
 local optional = require "base.optional"
 local scratch = require "system.scratch"
+local sequences = require "base.sequences"
 local system = require "core.system"
 local workers = require "system.workers"
 
@@ -85,6 +87,13 @@ parts.list = {
     made_with = { library = "sqlite3" }, rebuild = true },
   { name = "OpenBLAS", purpose = "GEMMs on CPUs: workload, replay", find = { library = "libopenblas.so.0" },
     debian = "libopenblas0-pthread", fedora = "openblas-threads" },
+  { name = "oneDNN", purpose = "convolutions on CPUs: replay",
+    find = { library = { "libdnnl.so.2", "libdnnl.so.3" } }, debian = "libdnnl-dev", fedora = "onednn-devel",
+    rebuild = true },
+  { name = "zlib", purpose = "traces and profiles in gzip", find = { packed = "\x1f\x8b" },
+    debian = "zlib1g-dev", fedora = "zlib-devel", made_with = { library = "zlib" }, rebuild = true },
+  { name = "zstd", purpose = "traces in zstd", find = { packed = "\x28\xb5\x2f\xfd" },
+    debian = "libzstd-dev", fedora = "libzstd-devel", made_with = { library = "libzstd" }, rebuild = true },
   { name = "gentables-replay", purpose = "replay", find = { own = "gentables-replay" },
     rebuild = true },
   { name = "gentables-workload", purpose = "workload", find = { own = "gentables-workload" },
@@ -101,12 +110,26 @@ local function in_path(name)
   end
 end
 
+-- Whether this gentables was built with the library for files that begin with these bytes.
+local function can_unpack(first_bytes)
+  local folder <close> = scratch.folder "gentables-doctor"
+  local path = folder.path .. "/packed"
+  fail.unless_done(file.write(path, first_bytes))
+  local _, problem = require("core.trace").open(path)
+  return not tostring(problem):find("was built without", 1, true)
+end
+
 -- By the kind of part: whether it is found; and for those that are tried alike, as `try` does.
 local finders = {
   own = function(name) return file.exists(path_of_own(name)) end,
   program = function(name) return in_path(name) ~= nil end,
   module = function(name) return optional(name) ~= nil end, -- raises if it is there and cannot be loaded
-  library = function(name) return package.loadlib(name, "*") end,
+  library = function(names)
+    return sequences.any(type(names) == "table" and names or { names }, function(name)
+      return package.loadlib(name, "*")
+    end)
+  end,
+  packed = can_unpack,
 }
 local trials = { own = function(name) return run { path_of_own(name), "--help" } end }
 

@@ -88,8 +88,8 @@ return {
     { name = "stamp", value = "FILE",
       help = "render nothing if no input and no table has changed since the run that wrote this file" },
     { name = "install-prefix", value = "DIR",
-      help = "also write the files for MPI libraries to DIR, with its path in them, so that they work\n"
-        .. "from any folder" },
+      help = "also write the files for MPI libraries to DIR, with its path in them, so that they "
+        .. "work from any folder" },
     { name = "mpich", value = "LIBRARY",
       help = "keep the selection of algorithms of this libmpich.so beside the rows, for the format mpich" },
     { name = "sm-version", value = "N",

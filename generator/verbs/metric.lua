@@ -117,7 +117,7 @@ return {
       help = "bandwidth metrics: peak of the memory or link, in GB/s" },
     collective.option,
   },
-  example = "gentables metric --list\n  " .. example_of "metric step_time --trace {TRACE}",
+  example = "gentables metric --list\n  " .. example_of "metric step_time \\\n    --trace {TRACE}",
   run = function(args)
     if args.list then
       print_list(args.json)

@@ -101,8 +101,8 @@ return {
       .. "confined or needs more" },
     { name = "json", help = "print JSON" },
   },
-  example = "gentables regret --table tables/host/allreduce_table.h "
-    .. "--rows tests/recorded/benchmark.tp2.host.csv",
+  example = "gentables regret --table tables/host/allreduce_table.h \\\n"
+    .. "    --rows tests/recorded/benchmark.tp2.host.csv",
   run = function(args)
     local found, by_floor = regret.of(args.table, regret.shapes(args.rows),
       { sm = args.sm or regret.sm_version(args.rows), unconfined = args.unconfined })

@@ -168,8 +168,8 @@ return {
     { name = "jobs", value = "N", type = "whole",
       help = "comparisons at a time (default: one for each core)" },
   },
-  example = example_of("trace compare {TRACES}/rank0/trace_step19.json "
-    .. "{TRACES}/rank1/trace_step19.json --label rank0 --label rank1 --out comparison"),
+  example = example_of("trace compare \\\n    {TRACES}/rank0/trace_step19.json \\\n"
+    .. "    {TRACES}/rank1/trace_step19.json \\\n    --label rank0 --label rank1 --out comparison"),
   run = function(args)
     take_pair(args)
     job.select(args)

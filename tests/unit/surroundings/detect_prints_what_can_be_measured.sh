@@ -13,6 +13,17 @@ has '^GPUs       none: no bench .*-cuda: .*CUDA and NCCL are found: build again'
 has '^not        host: no bench' "$stdout"
 if grep -q '^measurable' "$stdout"; then die "measurable without a bench"; fi
 
+# Without a launcher no bench helps.
+printf '#!/bin/sh\necho gentables-bench protocol=3 bench=1 isa=portable library=Open MPI v4.1.4\n' \
+    >"$WORK/program/bin/gentables-bench"
+chmod +x "$WORK/program/bin/gentables-bench"
+mkdir "$WORK/empty"
+PATH=$WORK/empty "$GENTABLES" detect >"$stdout"
+has '^not        host: no mpirun ' "$stdout"
+PATH=$WORK/empty GENTABLES_LAUNCHER='srun -n {ranks}' "$GENTABLES" detect >"$stdout"
+has '^measurable host' "$stdout"
+rm "$WORK/program/bin/gentables-bench"
+
 # The bench's GPUs: many, one.
 gpus 8 90
 succeeds detect
