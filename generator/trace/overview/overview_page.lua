@@ -16,6 +16,7 @@ local overview_changes = require "trace.overview.overview_changes"
 local overview_collectives = require "trace.overview.overview_collectives"
 local overview_files = require "trace.overview.overview_files"
 local overview_operations = require "trace.overview.overview_operations"
+local overview_phases = require "trace.overview.overview_phases"
 local overview_results = require "trace.overview.overview_results"
 local overview_times = require "trace.overview.overview_times"
 local overview_variance = require "trace.overview.overview_variance"
@@ -45,6 +46,7 @@ function overview_page.render(path, given)
   end)
   overview_answers.add(out, results, all, given)
   overview_times.add(out, results, all, given.without_reports)
+  overview_phases.add(out, results, given.runs)
   overview_changes.add(out, results, given.runs)
   overview_collectives.add(out, results, given.runs)
   overview_operations.add(out, results, given.runs, given.roofline)
