@@ -55,8 +55,11 @@ struct part::reading {
     texts tokens;                   // as written
     std::vector<uint32_t> meanings; // of each token: its number in to.names
     error_code broken = simdjson::SUCCESS;
+    std::string_view last_pid, last_tid; // in the chunk
+    uint32_t last_track = NONE;
 
     void clear() {
+        last_track = NONE;
         tokens.clear();
         meanings.assign(1, EMPTY_TEXT);
         broken = simdjson::SUCCESS;
@@ -123,7 +126,15 @@ struct part::reading {
         return meanings[number];
     }
 
-    uint32_t track_of(const fields &from) { return to.tracks.number_of({text(from.pid), text(from.tid)}); }
+    // Successive events are mostly of one track.
+    uint32_t track_of(const fields &from) {
+        if (from.pid != last_pid || from.tid != last_tid || last_track == NONE) {
+            last_pid = from.pid;
+            last_tid = from.tid;
+            last_track = to.tracks.number_of({text(from.pid), text(from.tid)});
+        }
+        return last_track;
+    }
 
     // ---- Fields
 
@@ -140,8 +151,9 @@ struct part::reading {
             if (row.name != name) continue;
             event.category = row.category;
             event.kind = row.kind;
-            if (row.category != category::frame) continue;
+            if (row.category != category::frame) return;
             event.category = to.keeps_frames ? category::kept : category::other;
+            return;
         }
     }
 
