@@ -26,8 +26,6 @@ local sequences = require "base.sequences"
 
 local overview_page = {}
 
-overview_page.NAME = "overview.html"
-
 local function lead_of(runs, selected)
   local traces = 0
   for _, run in ipairs(runs) do traces = traces + #run.traces end
