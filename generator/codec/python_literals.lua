@@ -11,6 +11,7 @@ python_literals.none = setmetatable({}, { __name = "python.none" })
 local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\\"] = "\\\\" }
 
 function python_literals.text(text)
+  if not text:find("[%c\\']") then return "'" .. text .. "'" end
   local quote = text:find("'", 1, true) and not text:find('"', 1, true) and '"' or "'"
   text = text:gsub("[%c\\]", function(char) return escapes[char] or ("\\x%02x"):format(char:byte()) end)
   if quote == "'" then text = text:gsub("'", "\\'") end
@@ -25,7 +26,9 @@ end
 
 local function sequence(values, is_list)
   local out = {}
-  for i, value in ipairs(values) do out[i] = python_literals.write(value, is_list) end
+  for i, value in ipairs(values) do
+    out[i] = math.type(value) == "integer" and value or python_literals.write(value, is_list)
+  end
   if is_list then return "[" .. table.concat(out, ", ") .. "]" end
   return "(" .. table.concat(out, ", ") .. (#out == 1 and ",)" or ")")
 end

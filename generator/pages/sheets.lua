@@ -13,7 +13,6 @@ local fail = require "base.fail"
 local file = require "core.file"
 local optional = require "base.optional"
 local sequences = require "base.sequences"
-local sheet_database = require "pages.sheet_database"
 local text = require "core.sheet_text"
 local valid_utf8 = require("base.text").valid_utf8
 
@@ -198,7 +197,7 @@ function sheets.write_xlsx(path, list)
 end
 
 -- Writes all sheets as tables of a database. Returns true, or nil, message.
-sheets.write_sqlite = sheet_database.write
+function sheets.write_sqlite(...) return require("pages.sheet_database").write(...) end
 
 -- The option of verbs that write sheets. `names`: the formats of the verb (default: all).
 function sheets.formats_option(names)
@@ -212,7 +211,7 @@ end
 -- a database is wanted and cannot be written.
 function sheets.take_formats(args)
   for _, name in ipairs(args.formats or {}) do args[name] = true end
-  if args.sqlite then fail.unless(sheet_database.is_there()) end
+  if args.sqlite then fail.unless(require("pages.sheet_database").is_there()) end
   return args.csv or args.xlsx or args.sqlite or false
 end
 

@@ -15,6 +15,7 @@
 //   t:keep { { start, stop }... } removes all events that begin in none of these windows of the time, GPU
 //                 events by their launches; before the first analysis. Windows are in order, do not overlap,
 //                 and do not contain their stops
+//   t:kept() -> these windows; {}: all events are kept
 //   t:attribute { t... } gives GPU events of replayed graphs the ops of these captured traces (captures.h);
 //                 before t:keep and the first analysis
 //   t:analysis() -> the base of reports: analysis_lua.cpp
@@ -185,6 +186,21 @@ int marks(lua_State *lua) {
     return 1;
 }
 
+int kept(lua_State *lua) {
+    const trace &from = check_trace(lua, 1);
+    lua_newtable(lua);
+    lua_Integer row = 0;
+    for (const window &one : from.kept) {
+        lua_createtable(lua, 2, 0);
+        lua_pushnumber(lua, one.start);
+        lua_rawseti(lua, -2, 1);
+        lua_pushnumber(lua, one.end);
+        lua_rawseti(lua, -2, 2);
+        lua_rawseti(lua, -2, ++row);
+    }
+    return 1;
+}
+
 int keep(lua_State *lua) {
     trace &to = check_trace(lua, 1);
     luaL_argcheck(lua, lua_getiuservalue(lua, 1, 1) != LUA_TUSERDATA, 1, "the trace is analysed already");
@@ -262,6 +278,7 @@ const luaL_Reg METHODS[] = {
     {"event", push_event},
     {"marks", guarded<marks>},
     {"keep", guarded<keep>},
+    {"kept", guarded<kept>},
     {"attribute", guarded<attribute>},
     {"close", close},
     {"analysis", lua_analysis},

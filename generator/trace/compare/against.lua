@@ -1,12 +1,11 @@
 -- A run against an earlier one, report by report: the option --against PATH of trace report and trace
 -- pipeline. PATH is the folder that an earlier run of that command wrote, with reports of the same names; of
--- a single trace it is also any other report (a folder of CSVs) or trace.
-local differences = require "trace.compare.differences"
+-- a single trace it is also any other report (a folder of CSVs) or trace. Without that option, the modules
+-- that compare are not loaded.
 local fail = require "base.fail"
 local file = require "core.file"
 local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
-local sources = require "trace.compare.sources"
 
 local against = {}
 
@@ -62,7 +61,7 @@ function against.find(path, names)
   for _, name in ipairs(names) do found[name] = folder_of(path, name) end
   if next(found) then return found end
   if #names == 1 then
-    local source = sources.find(path)
+    local source = require("trace.compare.sources").find(path)
     if source.kind ~= "sweep" then return { [names[1]] = source.path } end
   end
   fail.input("--against %s: has no report of these traces, such as %s_csvs/; give the output folder of an"
@@ -73,8 +72,9 @@ end
 -- in the forms of sheets.paths, always as CSVs. An earlier trace is reported with `options`, those of the
 -- report in `csvs`. Returns the folder of the CSVs and their number.
 function against.write(csvs, earlier, path, base, forms, options)
-  local list = differences.sheets { sources.read(earlier, against.base(path), options),
-    sources.read(csvs, against.LABEL) }
+  local sources = require "trace.compare.sources"
+  local list = require("trace.compare.differences").sheets {
+    sources.read(earlier, against.base(path), options), sources.read(csvs, against.LABEL) }
   if #list == 0 then fail.input("--against %s: no row is in both reports", earlier) end
   local paths = sheets.paths(base, { csv = true, xlsx = forms.xlsx, sqlite = forms.sqlite })
   sheets.save(list, paths)

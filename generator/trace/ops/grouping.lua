@@ -53,10 +53,9 @@ function grouping.percent(part, total) return total > 0 and 100 * part / total o
 local row_type = {}
 row_type.__index = row_type
 function row_type:add(...)
-  for i = 1, select("#", ...) do
-    self.n = self.n + 1
-    self[self.n] = (select(i, ...))
-  end
+  local count, values, n = select("#", ...), { ... }, self.n
+  for i = 1, count do self[n + i] = values[i] end
+  self.n = n + count
   return self
 end
 function grouping.row() return setmetatable({ n = 0 }, row_type) end

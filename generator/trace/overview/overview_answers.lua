@@ -4,6 +4,7 @@ local figure_sources = require "trace.overview.figure_sources"
 local long_names = require "trace.overview.long_names"
 local overview_changes = require "trace.overview.overview_changes"
 local overview_operations = require "trace.overview.overview_operations"
+local overview_phases = require "trace.overview.overview_phases"
 local overview_variance = require "trace.overview.overview_variance"
 local page = require "pages.page"
 local quantities = require "base.quantities"
@@ -165,8 +166,9 @@ end
 function overview_answers.add(out, results, all, given)
   local runs, lines = sequences.field(all, "run"), all_lines(all)
   local made = { exposed(lines) or false, last_rank(results, runs) or false,
-    share_of_time(lines, "Idle", "idle_time") or false, most_time(results, runs) or false,
-    varying(results, given.variance) or false, changed(results, runs) or false }
+    share_of_time(lines, "Idle", "idle_time") or false, overview_phases.answer(results, runs) or false,
+    most_time(results, runs) or false, varying(results, given.variance) or false,
+    changed(results, runs) or false }
   made = sequences.filter(made, function(one) return one ~= false end)
   out:section("Answers", { class = "first" })
   if #made == 0 then

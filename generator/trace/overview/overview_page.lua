@@ -16,6 +16,7 @@ local overview_changes = require "trace.overview.overview_changes"
 local overview_collectives = require "trace.overview.overview_collectives"
 local overview_files = require "trace.overview.overview_files"
 local overview_operations = require "trace.overview.overview_operations"
+local overview_phases = require "trace.overview.overview_phases"
 local overview_results = require "trace.overview.overview_results"
 local overview_times = require "trace.overview.overview_times"
 local overview_variance = require "trace.overview.overview_variance"
@@ -24,8 +25,6 @@ local quantities = require "base.quantities"
 local sequences = require "base.sequences"
 
 local overview_page = {}
-
-overview_page.NAME = "overview.html"
 
 local function lead_of(runs, selected)
   local traces = 0
@@ -45,6 +44,7 @@ function overview_page.render(path, given)
   end)
   overview_answers.add(out, results, all, given)
   overview_times.add(out, results, all, given.without_reports)
+  overview_phases.add(out, results, given.runs)
   overview_changes.add(out, results, given.runs)
   overview_collectives.add(out, results, given.runs)
   overview_operations.add(out, results, given.runs, given.roofline)

@@ -47,15 +47,34 @@ struct tokens {
         name, labels, kernel;
 };
 
+// `phase` and `category` are apart: as neighbours they are read as one number, which waits for both writes.
 struct fields {
+    char phase = 0; // X, B, E, s, f, M; else '-'
     std::string_view name, pid, tid;
     double start = NAN, duration = NAN;
     int64_t id = UNKNOWN;
-    char phase = 0; // X, B, E, s, f, M; else '-'
     ::trace::category category = category::none;
     ::trace::kind kind = kind::mark;
+    bool has_arguments = false; // numbers or tokens may be set
     ::trace::numbers numbers;
     ::trace::tokens tokens;
+
+    // Makes it as new. Most events have no arguments that are read.
+    void clear() {
+        if (has_arguments) {
+            numbers = {};
+            tokens = {};
+        }
+        has_arguments = false;
+        name = {};
+        pid = {};
+        tid = {};
+        start = duration = NAN;
+        id = UNKNOWN;
+        phase = 0;
+        category = category::none;
+        kind = kind::mark;
+    }
 
     // Whether nothing of this event is kept, regardless of its other fields.
     bool is_unwanted() const {

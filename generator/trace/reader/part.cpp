@@ -55,8 +55,12 @@ struct part::reading {
     texts tokens;                   // as written
     std::vector<uint32_t> meanings; // of each token: its number in to.names
     error_code broken = simdjson::SUCCESS;
+    std::string_view last_pid, last_tid; // in the chunk
+    uint32_t last_track = NONE;
+    fields current; // of the event that is read
 
     void clear() {
+        last_track = NONE;
         tokens.clear();
         meanings.assign(1, EMPTY_TEXT);
         broken = simdjson::SUCCESS;
@@ -123,7 +127,15 @@ struct part::reading {
         return meanings[number];
     }
 
-    uint32_t track_of(const fields &from) { return to.tracks.number_of({text(from.pid), text(from.tid)}); }
+    // Successive events are mostly of one track.
+    uint32_t track_of(const fields &from) {
+        if (from.pid != last_pid || from.tid != last_tid || last_track == NONE) {
+            last_pid = from.pid;
+            last_tid = from.tid;
+            last_track = to.tracks.number_of({text(from.pid), text(from.tid)});
+        }
+        return last_track;
+    }
 
     // ---- Fields
 
@@ -140,12 +152,13 @@ struct part::reading {
             if (row.name != name) continue;
             event.category = row.category;
             event.kind = row.kind;
-            if (row.category != category::frame) continue;
+            if (row.category != category::frame) return;
             event.category = to.keeps_frames ? category::kept : category::other;
+            return;
         }
     }
 
-    void read_argument(od::field &field, fields &event) {
+    void read_argument(od::field &&field, fields &event) {
         const char *key = field.key().raw();
         for (uint8_t i = LETTERS.first[uint8_t(*key)]; i != by_letter::LAST; i = LETTERS.next[i]) {
             const auto &row = ARGUMENTS[i];
@@ -158,16 +171,16 @@ struct part::reading {
 
     void read_arguments(any value, fields &event) {
         od::object args;
+        event.has_arguments = true;
         if (!is_read(value.get_object().get(args))) return;
         for (simdjson::simdjson_result<od::field> entry : args) {
-            od::field field;
-            if (!is_read(std::move(entry).get(field))) return;
-            read_argument(field, event);
+            if (!is_read(entry.error())) return;
+            read_argument(std::move(entry).value_unsafe(), event);
             if (broken != simdjson::SUCCESS) return;
         }
     }
 
-    void read_field(od::field &field, fields &event) {
+    void read_field(od::field &&field, fields &event) {
         const char *key = field.key().raw();
         auto is = [&](std::string_view name) { return std::memcmp(key, name.data(), name.size()) == 0; };
         any value(std::move(field.value()));
@@ -322,9 +335,10 @@ struct part::reading {
     }
 
     void read_event(any item) {
-        fields event;
         od::object object;
         std::string_view first;
+        fields &event = current;
+        event.clear();
         if (!is_read(item.raw_json_token().get(first))) return;
         uint64_t at = source->offset + size_t(first.data() - source->text);
         if (item.get_object().get(object) != simdjson::SUCCESS) {
@@ -333,9 +347,8 @@ struct part::reading {
             return;
         }
         for (simdjson::simdjson_result<od::field> entry : object) {
-            od::field field;
-            if (!is_read(std::move(entry).get(field))) return;
-            read_field(field, event);
+            if (!is_read(entry.error())) return;
+            read_field(std::move(entry).value_unsafe(), event);
             if (broken != simdjson::SUCCESS) return;
             if (event.is_unwanted()) break;
         }

@@ -7,12 +7,20 @@
 #include <string_view>
 
 #ifdef __SSE2__
-#include <emmintrin.h>
+#include <immintrin.h>
+#endif
+#if defined(__x86_64__) && defined(__GNUC__)
+#define WIDE __attribute__((target("avx2,bmi,pclmul,popcnt"))) // a function for processors that have these
 #endif
 
 #include "blanks.h"
 
 namespace trace {
+
+// The classes of 64 bytes, a bit for each byte.
+struct marks {
+    uint64_t quotes = 0, backslashes = 0, opens = 0, closes = 0, controls = 0, high = 0;
+};
 
 namespace {
 
@@ -29,11 +37,6 @@ size_t skip_blanks(const char *text, size_t from, size_t to) {
 }
 
 // ---- 64 bytes at a time -----------------------------------------------------------------------
-
-// The classes of 64 bytes, a bit for each byte.
-struct marks {
-    uint64_t quotes = 0, backslashes = 0, opens = 0, closes = 0, controls = 0, high = 0;
-};
 
 #ifdef __SSE2__
 marks marks_of(const char *block) {
@@ -66,6 +69,43 @@ marks marks_of(const char *block) {
         found.controls |= bit(byte < 0x20);
     }
     return found;
+}
+#endif
+
+#ifdef WIDE
+WIDE inline uint64_t wide_bits(__m256i low, __m256i high) {
+    return uint64_t(uint32_t(_mm256_movemask_epi8(low))) | uint64_t(uint32_t(_mm256_movemask_epi8(high)))
+                                                               << 32;
+}
+
+WIDE inline marks wide_marks_of(const char *block) {
+    const auto *at = reinterpret_cast<const __m256i *>(block);
+    __m256i low = _mm256_loadu_si256(at), high = _mm256_loadu_si256(at + 1);
+    __m256i fold = _mm256_set1_epi8(0x20), control = _mm256_set1_epi8(0x1F);
+    __m256i quote = _mm256_set1_epi8('"'), backslash = _mm256_set1_epi8('\\');
+    __m256i open = _mm256_set1_epi8('{'), close = _mm256_set1_epi8('}');
+    marks found;
+    found.quotes = wide_bits(_mm256_cmpeq_epi8(low, quote), _mm256_cmpeq_epi8(high, quote));
+    found.backslashes = wide_bits(_mm256_cmpeq_epi8(low, backslash), _mm256_cmpeq_epi8(high, backslash));
+    found.controls = wide_bits(_mm256_cmpeq_epi8(_mm256_max_epu8(low, control), control),
+                               _mm256_cmpeq_epi8(_mm256_max_epu8(high, control), control));
+    found.high = wide_bits(low, high);
+    low = _mm256_or_si256(low, fold);
+    high = _mm256_or_si256(high, fold);
+    found.opens = wide_bits(_mm256_cmpeq_epi8(low, open), _mm256_cmpeq_epi8(high, open));
+    found.closes = wide_bits(_mm256_cmpeq_epi8(low, close), _mm256_cmpeq_epi8(high, close));
+    return found;
+}
+
+// As `parity` below: a product without carries.
+WIDE inline uint64_t wide_parity(uint64_t bits) {
+    __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(int64_t(bits)), _mm_set1_epi8(char(0xFF)), 0);
+    return uint64_t(_mm_cvtsi128_si64(product));
+}
+
+bool has_wide() {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("popcnt");
 }
 #endif
 
@@ -115,17 +155,17 @@ bool nesting::take_brackets(uint64_t opens, uint64_t closes, size_t at) {
     return true;
 }
 
-// Takes `size` bytes of a block; the bytes after them are blank.
-void nesting::scan_block(const char *block, size_t at, size_t size) {
-    marks found = marks_of(block);
-    bool last_escapes = false;
-    if ((found.backslashes | is_escaped) != 0) {
-        uint64_t escaped = escaped_by(found.backslashes, is_escaped);
-        found.quotes &= ~escaped;
-        last_escapes = ((found.backslashes & ~escaped) >> (size - 1)) & 1;
-    }
-    is_escaped = last_escapes;
-    uint64_t texts = parity(found.quotes) ^ in_text;
+// Removes the escaped quotes from the marks of `size` bytes.
+void nesting::take_escapes(marks &found, size_t size) {
+    uint64_t escaped = escaped_by(found.backslashes, is_escaped);
+    found.quotes &= ~escaped;
+    is_escaped = ((found.backslashes & ~escaped) >> (size - 1)) & 1;
+}
+
+// Takes the marks of a block; `texts`: the parity of its quotes.
+inline __attribute__((always_inline)) void nesting::take_block(const marks &found, uint64_t texts,
+                                                               size_t at) {
+    texts ^= in_text;
     in_text = uint64_t(int64_t(texts) >> 63);
     is_dirty = is_dirty || (found.high | (found.controls & texts)) != 0;
     uint64_t opens = found.opens & ~texts, closes = found.closes & ~texts;
@@ -137,7 +177,36 @@ void nesting::scan_block(const char *block, size_t at, size_t size) {
     }
 }
 
+// Takes `size` bytes of a block; the bytes after them are blank.
+void nesting::scan_block(const char *block, size_t at, size_t size) {
+    marks found = marks_of(block);
+    if ((found.backslashes | is_escaped) != 0) take_escapes(found, size);
+    take_block(found, parity(found.quotes), at);
+}
+
+#ifdef WIDE
+// Takes whole blocks. Returns the end of the last one.
+WIDE size_t nesting::scan_wide(const char *text, size_t from, size_t to) {
+    for (; from + BLOCK <= to && list_end == 0; from += BLOCK) {
+        marks found = wide_marks_of(text + from);
+        if ((found.backslashes | is_escaped) != 0) take_escapes(found, BLOCK);
+        take_block(found, wide_parity(found.quotes), from);
+    }
+    return from;
+}
+#else
+static bool has_wide() {
+    return false;
+}
+
+size_t nesting::scan_wide(const char *, size_t from, size_t) {
+    return from;
+}
+#endif
+
 void nesting::scan(const char *text, size_t from, size_t to) {
+    static const bool is_wide = has_wide();
+    if (is_wide) from = scan_wide(text, from, to);
     for (; from + BLOCK <= to && list_end == 0; from += BLOCK) scan_block(text + from, from, BLOCK);
     if (from >= to || list_end != 0) return;
     char last[BLOCK];

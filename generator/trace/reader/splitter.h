@@ -57,7 +57,10 @@ struct nesting {
     void scan(const char *text, size_t from, size_t to);
 
   private:
+    void take_escapes(struct marks &found, size_t size);
+    void take_block(const struct marks &found, uint64_t texts, size_t at);
     void scan_block(const char *block, size_t at, size_t size);
+    size_t scan_wide(const char *text, size_t from, size_t to);
     bool take_brackets(uint64_t opens, uint64_t closes, size_t at);
 };
 

@@ -201,9 +201,35 @@ local function overlap(runs)
   return false
 end
 
--- The parts of a trace's time in order, { phase, from, count (of calls), start, stop }: each from the first
--- call of its phase, or the last embedding before it, to the next part. {}: nothing is inferred. Also returns
--- the calls, for `of_marks`, and, if threads do not permit to infer parts, why.
+-- The parts within the windows { start, stop }, which are in order: one that is in several is several parts,
+-- and the first of them has its count and steps.
+local function within(parts, windows)
+  if #windows == 0 then return parts end
+  local out, at = {}, 1
+  for _, part in ipairs(parts) do
+    local count, steps = part.count, part.steps
+    while windows[at] and windows[at][2] <= part.start do at = at + 1 end
+    local i = at
+    while windows[i] and windows[i][1] < part.stop do
+      out[#out + 1] = { phase = part.phase, from = part.from, count = count, steps = steps,
+        start = math.max(part.start, windows[i][1]), stop = math.min(part.stop, windows[i][2]) }
+      count, steps, i = 0, steps and 0, i + 1
+    end
+  end
+  return out
+end
+
+-- The number of steps of these runs: each begins with an embedding, or one did not, and the number is unknown
+-- (nil). With several threads it is unknown, too: they may share steps.
+local function steps_of(runs, is_alone)
+  if not is_alone then return nil end
+  return sequences.all(runs, function(run) return run.is_first end) and #runs or nil
+end
+
+-- The parts of a trace's time in order, { phase, from, count (of calls), start, stop, steps (nil: unknown) }:
+-- each from the first call of its phase, or the last embedding before it, to the next part or the end of a
+-- selected step. {}: nothing is inferred. Also returns the calls, for `of_marks`, and, if threads do not
+-- permit to infer parts, why.
 function inferred_phases.of(rank)
   local wanted = names_of(rank)
   local calls = wanted and calls_of(rank, wanted) or {}
@@ -213,18 +239,22 @@ function inferred_phases.of(rank)
     return -run.start
   end)
   if overlap(runs) then return {}, {}, "threads of the host prefill and decode at the same time" end
+  local is_alone = #sequences.distinct(sequences.field(runs, "track")) == 1
   local parts = {}
   for _, run in ipairs(runs) do
     local last = parts[#parts]
     if last and last.phase == run.phase then
       last.count = last.count + run.count
+      last.runs[#last.runs + 1] = run
     else
       if last then last.stop = run.start end
-      parts[#parts + 1] = { phase = run.phase, from = run.from, count = run.count,
+      parts[#parts + 1] = { phase = run.phase, from = run.from, count = run.count, runs = { run },
         start = last and run.start or -math.huge, stop = math.huge }
     end
   end
-  return sequences.filter(parts, function(part) return part.phase ~= UNCLEAR end), calls
+  for _, part in ipairs(parts) do part.steps = steps_of(part.runs, is_alone) end
+  parts = sequences.filter(parts, function(part) return part.phase ~= UNCLEAR end)
+  return within(parts, rank.trace:kept()), calls
 end
 
 -- Of each step, { start, stop } by start, { phase, from }: the phase of the calls in its time, and what it is

@@ -17,6 +17,10 @@ local columns_of_times = sequences.field(times, 1)
 
 local REST, FROM = "outside of steps", "inferred from"
 
+-- The last columns of `phases`: the share of a phase's total time in that of the whole time line, and the
+-- total time of one of its steps.
+local shares = { "percent", "time per step ms" }
+
 -- The GPU's times within each mark, and then of the rest.
 local function timelines(rank, marks, options)
   local windows = sequences.map(marks, function(mark) return { mark.start, mark.stop } end)
@@ -56,19 +60,26 @@ local function steps_sheet(rank, marks, calls, options)
   return sheet
 end
 
--- Sums over the parts of each phase, { phase, start, stop, count, from }, and the events outside of them: by
--- phase, in order, { phase, count, host (µs), events, cells, from }.
+-- Sums over the parts of each phase, { phase, start, stop, count, steps (nil: unknown), from }, and the
+-- events outside of them: by phase, in order, { phase, count, steps, host (µs), events, total (µs), cells,
+-- shares (empty outside of them), from }.
 local function sums_of(rank, parts, options)
-  local all, of_phase = timelines(rank, parts, options), {}
+  local all, of_phase, whole = timelines(rank, parts, options), {}, rank:times(options).total
   local function add(phase, one, part)
-    local sum = of_phase[phase] or { phase = phase, count = 0, host = 0.0, events = 0, cells = {} }
-    of_phase[phase], sum.events = sum, sum.events + one.events
+    local sum = of_phase[phase]
+      or { phase = phase, count = 0, steps = 0, host = 0.0, events = 0, total = 0.0, cells = {},
+        shares = {} }
+    of_phase[phase], sum.events, sum.total = sum, sum.events + one.events, sum.total + one.total
     if part then
       sum.count, sum.host, sum.from = sum.count + part.count, sum.host + (part.stop - part.start), part.from
+      sum.steps = sum.steps and part.steps and sum.steps + part.steps
     end
     for i, cell in ipairs(cells_of(one)) do sum.cells[i] = (sum.cells[i] or 0.0) + cell end
   end
   for i, part in ipairs(parts) do add(part.phase, all[i], part) end
+  for _, sum in pairs(of_phase) do
+    sum.shares = { grouping.percent(sum.total, whole), sum.steps and sum.total / sum.steps / 1e3 or nil }
+  end
   if all[#all].events > 0 then add(REST, all[#all]) end
   return sequences.map(ordering.sorted_keys(of_phase), function(phase) return of_phase[phase] end)
 end
@@ -78,21 +89,25 @@ local function phases_sheet(rank, marks, options)
   local parts = sequences.map(opening.outermost(sequences.filter(marks, function(mark)
     return opening.phase_of(mark.name)
   end)), function(mark)
-    return { phase = opening.phase_of(mark.name), start = mark.start, stop = mark.stop, count = 1 }
+    return { phase = opening.phase_of(mark.name), start = mark.start, stop = mark.stop, count = 1,
+      steps = 1 }
   end)
   if #parts == 0 then return nil end
   return { name = "phases", rows = sequences.map(sums_of(rank, parts, options), function(sum)
     return grouping.row():add(sum.phase, sum.count, sum.host / 1e3, sum.events):add(table.unpack(sum.cells))
-  end), columns = sequences.join { { "phase", "steps", "host time ms", "GPU events" }, columns_of_times } }
+      :add(table.unpack(sum.shares, 1, #shares))
+  end), columns = sequences.join { { "phase", "steps", "host time ms", "GPU events" }, columns_of_times,
+    shares } }
 end
 
 -- The same with inferred phases; nil: there are none.
 local function inferred_sheet(rank, parts, options)
   if #parts == 0 then return nil end
   return { name = "phases", rows = sequences.map(sums_of(rank, parts, options), function(sum)
-    return grouping.row():add(sum.phase, sum.count, sum.events):add(table.unpack(sum.cells)):add(sum.from)
+    return grouping.row():add(sum.phase, sum.count, sum.events):add(table.unpack(sum.cells)):add(sum.from,
+      sum.from and sum.steps):add(table.unpack(sum.shares, 1, #shares))
   end), columns = sequences.join { { "phase", "calls of attention", "GPU events" }, columns_of_times,
-    { FROM } } }
+    { FROM, "steps" }, shares } }
 end
 
 return {

@@ -53,6 +53,15 @@ function trace:gemm(gemm)
   launch(self, id, gemm.kernel, start, gemm.duration, 7, {})
 end
 
+-- A kernel without an op around its launch, with the name of one of attention.
+function trace:attention(one) launch(self, new_id(self), one.kernel, one.start, one.duration, 7, {}) end
+
+-- The begin of a step of a model.
+function trace:embedding(start)
+  add(self, { { "ph", "X" }, { "cat", "cpu_op" }, { "name", "aten::embedding" }, { "pid", 1 }, { "tid", 1 },
+    { "ts", start + 0.0 }, { "dur", 1.0 } })
+end
+
 local function ranks_text(count)
   local ranks = {}
   for i = 1, count do ranks[i] = i - 1 end
@@ -74,11 +83,13 @@ function trace:collective(one)
     one.stream or 20, arguments)
 end
 
--- A step of torch's profiler.
-function trace:step(number)
-  add(self, { { "ph", "X" }, { "cat", "user_annotation" }, { "name", "ProfilerStep#" .. number },
-    { "pid", 1 }, { "tid", 1 }, { "ts", 80.0 + 500 * (number % 2) }, { "dur", 490.0 } })
+function trace:annotation(name, start, duration)
+  add(self, { { "ph", "X" }, { "cat", "user_annotation" }, { "name", name }, { "pid", 1 }, { "tid", 1 },
+    { "ts", start + 0.0 }, { "dur", duration + 0.0 } })
 end
+
+-- A step of torch's profiler.
+function trace:step(number) self:annotation("ProfilerStep#" .. number, 80 + 500 * (number % 2), 490) end
 
 function trace:text()
   local header = self.header

@@ -130,7 +130,7 @@ function TestPage.test_the_answers()
     { "256thread/collective_reports/collective_28ch_csvs/straggler_summary.csv" })
   lu.assertStrContains(answer("Most kernel time").words, "aten::mm")
   lu.assertStrContains(answer("Total time").words, "against old")
-  for _, name in ipairs { "Exposed communication", "Idle", "Most varying GEMM" } do
+  for _, name in ipairs { "Exposed communication", "Idle", "Prefill and decode", "Most varying GEMM" } do
     lu.assertNotNil(answer(name), name)
   end
   for _, one in ipairs(seen.answers) do
@@ -163,6 +163,41 @@ function TestPage.test_rows_are_those_of_their_ranks()
       end
     end
   end
+end
+
+-- The phases of a rank with the values of its own sheet; each is a bar, too.
+function TestPage.test_phases_are_those_of_their_ranks()
+  local bars = {}
+  for _, one in ipairs(seen.strips) do
+    if one.section == "prefill-and-decode" then bars[#bars + 1] = one.rows end
+  end
+  for count, threads in ipairs { 256, 512 } do
+    local made, at = table_of("prefill-and-decode", count), 0
+    lu.assertEquals({ #made.rows, #bars[count] }, { 6, 6 })
+    for _, rank in ipairs { 0, 1, 3 } do
+      local folder = ("%s/%dthread/individual_reports/perf_28ch_rank%d_csvs"):format(ANALYSIS, threads, rank)
+      for _, row in ipairs(traces.csv(folder .. "/phases.csv")) do
+        at = at + 1
+        local cells = {}
+        for i, cell in ipairs(made.rows[at]) do cells[i] = cell.text end
+        lu.assertEquals(bars[count][at].name, ("rank %d, %s"):format(rank, row.phase))
+        lu.assertEquals({ cells[1], cells[2], cells[3] },
+          { "rank " .. rank, row.phase, row.phase == "decode" and "3" or "1" })
+        for column, title in pairs { [4] = "time per step ms", [5] = "total_time ms",
+          [8] = "exposed_comm_time ms", [10] = "idle_time ms" } do
+          lu.assertEquals(cells[column], ("%.3f"):format(tonumber(row[title])), title)
+        end
+        lu.assertEquals(cells[6], ("%.1f"):format(tonumber(row.percent)))
+      end
+    end
+  end
+end
+
+function TestPage.test_inferred_phases_are_marked()
+  local words = answer("Prefill and decode").words
+  lu.assertStrContains(answer("Prefill and decode").figure, " % decode")
+  lu.assertStrContains(words, "inferred from names of kernels")
+  lu.assertStrContains(seen.text, "Inferred from names of kernels: no annotation names a phase.")
 end
 
 -- Numbers of bars are values of the files below them; the parts of a time line add up to its share of the

@@ -9,6 +9,18 @@ local lib = { work = traces.work }
 -- The kernel of a collective without metadata, with markup in its name.
 lib.KERNEL = [[ncclDevKernel_AllReduce<b title='x'>&amp;</b><script>window.broken=1</script>]]
 
+-- Four steps of a model, each with three GEMMs: a prefill and three decodes, which only the names of their
+-- kernels show.
+local function add_phases(trace, rank)
+  for step, phase in ipairs { "Prefill", "Decode", "Decode", "Decode" } do
+    trace:embedding(300 * step - 214)
+    for layer = 0, 2 do
+      trace:attention { kernel = ("Batch%sWithPagedKVCacheKernel"):format(phase),
+        start = 300 * step - 200 + 100 * layer + 80, duration = 5 + rank }
+    end
+  end
+end
+
 local function plant(path, threads, rank, shift)
   local trace = traces.trace { rank = rank, world_size = 4 }
   for i = 1, 12 do
@@ -18,6 +30,7 @@ local function plant(path, threads, rank, shift)
     trace:collective { name = i % 4 == 0 and "_allgather_base" or "allreduce", elements = 64 * (1 + i % 3),
       start = i * 100 + 40 + late, duration = 50 - late }
   end
+  add_phases(trace, rank)
   trace:collective { kernel = lib.KERNEL, start = rank == 1 and 1420 or 1400, duration = 30 }
   trace:write(path)
 end
@@ -32,9 +45,10 @@ function lib.plant_sweep(name, shift)
   end
 end
 
--- A trace of GEMMs alone.
-function lib.plant_gemms(path)
+-- A trace of GEMMs alone; annotations: the names of a step around each of the first ones, or nil.
+function lib.plant_gemms(path, annotations)
   local trace = traces.trace {}
+  for i, name in ipairs(annotations or {}) do trace:annotation(name, i * 100 - 15, 30) end
   for i = 1, 4 do
     trace:gemm { m = 64, n = 64, k = 32, kernel = "nvjet", start = i * 100, duration = 20 + i }
   end

@@ -34,6 +34,20 @@ function TestOverview.test_it_is_written_unless_single_forms_are_requested()
   lu.assertTrue(file.exists(page))
 end
 
+-- Annotations name the phases of three GEMMs, of 21, 22 and 23 µs of 324 µs; the fourth is outside of them.
+function TestOverview.test_annotated_phases_are_not_called_inferred()
+  lib.plant_gemms(trace, { "prefill", "decode", "decode" })
+  traces.ends_with(0, report())
+  local text = assert(file.read(page))
+  lu.assertStrContains(text, ">13.9 % decode<")
+  lu.assertStrContains(text, "of the time; 2 steps of 0.022 ms; prefill 6.5 %<")
+  lu.assertStrContains(text, "By names of annotations.")
+  lu.assertNotStrContains(text:lower(), "inferred from names")
+  lib.plant_gemms(trace)
+  traces.ends_with(0, report())
+  lu.assertNotStrContains(assert(file.read(page)), "Prefill and decode")
+end
+
 function TestOverview.test_a_report_is_compared_with_a_report_a_trace_or_a_folder_of_reports()
   traces.ends_with(0, report())
   lu.assertNotStrContains(assert(file.read(page)), "What changed")

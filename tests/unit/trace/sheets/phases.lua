@@ -5,6 +5,7 @@ local file = require "core.file"
 local inferred_phases = require "trace.sheets.inferred_phases"
 local lib = require "unit.trace.lib"
 local luaunit = require "luaunit"
+local opening = require "trace.analysis.opening"
 local rank = require "trace.ops.rank"
 local rank_report = require "trace.reports.rank_report"
 local small_trace = require "unit.trace.reports.small_trace"
@@ -242,6 +243,48 @@ function TestPhases.test_steps_have_the_phase_of_their_calls()
   local steps, found = trace:sheets("steps").steps, {}
   for row = 1, 4 do found[row] = { steps.cell(row, "phase"), steps.cell(row, "inferred from") } end
   luaunit.assertEquals(found, { { "prefill", SHAPES }, { "decode", SHAPES }, { "mixed", SHAPES }, {} })
+end
+
+-- The cells steps, percent and time per step (µs) of each phase.
+local function shares_of(sheets)
+  local out = {}
+  for row = 1, #sheets.phases.rows do
+    local function cell(title) return sheets.phases.cell(row, title) end
+    local per_step = cell "time per step ms"
+    out[cell "phase"] = { cell "steps" or "unknown", cell "percent" and math.floor(cell "percent" + 0.5),
+      per_step and math.floor(per_step * 1000 + 0.5) }
+  end
+  return out
+end
+
+-- Of a prefill of 50 µs and two decodes of 20 µs each, with 1 µs between: 92 µs. With attention
+-- before the first embedding, the number of prefills is unknown.
+function TestPhases.test_steps_begin_with_embeddings()
+  for _, rows in ipairs { { 300, 3, 120, 48 }, { 3, 3, 1, 18 }, { 3, 3, 1, 18 } } do
+    embedding()
+    attention(table.unpack(rows))
+  end
+  luaunit.assertEquals(shares_of(trace:sheets "steps"), { prefill = { 1, 54, 50 }, decode = { 2, 45, 21 } })
+  trace, now = small_trace.new(), 0
+  attention(300, 3, 120, 50)
+  embedding()
+  attention(300, 3, 120, 50)
+  luaunit.assertEquals(shares_of(trace:sheets "unknown"), { prefill = { "unknown", 100 } })
+end
+
+-- The times of selected steps do not contain those between them.
+function TestPhases.test_selected_steps_of_one_phase()
+  for i = 1, 3 do
+    now = 1000 * i
+    step(i, 1000 * i)
+    embedding()
+    for _ = 1, 2 do sdpa(1, 64 + i, 10) end
+  end
+  opening.select { steps = { [1] = true, [3] = true } }
+  local done, sheets = pcall(function() return trace:sheets "selected" end)
+  opening.select(nil)
+  luaunit.assertTrue(done, sheets)
+  luaunit.assertEquals(shares_of(sheets), { decode = { 2, 100, 23 } })
 end
 
 -- Each call is looked at a few times, however many steps there are.
