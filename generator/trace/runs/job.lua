@@ -11,6 +11,7 @@ local progress = require "system.progress"
 local quantities = require "base.quantities"
 local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
+local trace_source = require "trace.runs.trace_source"
 
 local job = {}
 job.__index = job
@@ -92,6 +93,7 @@ function job.new(args)
     threads = run_folder.numbers(args.threads, "threads"),
     channels = run_folder.numbers(args.channels, "channels"),
     ranks = run_folder.numbers(args.ranks, "ranks") })
+  trace_source.prepare()
   return setmetatable({ configurations = found.configurations, sweep = found.sweep,
     jobs = args.jobs, csv = args.csv, xlsx = args.xlsx, sqlite = args.sqlite, done = 0,
     selection = selection, capture = args.capture, failures = {}, printed = {} }, job)

@@ -17,6 +17,7 @@ local communication = require "lists.communication"
 local fail = require "base.fail"
 local file = require "core.file"
 local opening = require "trace.analysis.opening"
+local ordering = require "base.ordering"
 local pack = require "codec.pack"
 local sequences = require "base.sequences"
 local system = require "core.system"
@@ -123,7 +124,7 @@ function trace_digest.open(path)
   return setmetatable({ path = path, header = header, at = at }, trace_digest)
 end
 
--- The value of a part { field }. Raises if it is damaged; self.damage is then the message.
+-- The value of a part { field }. Raises if it is damaged; self.damage is then the end of a message.
 function trace_digest:get(part)
   local place = self.header.parts[part.field] or fail.input("%s: has no %s; %s", self.path, part.field, AGAIN)
   local opened <close>, message = io.open(self.path, "rb")
@@ -131,13 +132,13 @@ function trace_digest:get(part)
   opened:seek("set", self.at + place.at)
   local value = next_value(opened, place.bytes, place.hash)
   if value ~= nil then return value end
-  self.damage = ("%s: is damaged in %s; %s --verify"):format(self.path, part.field, AGAIN)
-  fail.input("%s", self.damage)
+  self.damage = ": is damaged in " .. part.field
+  fail.input("%s%s; %s --verify", self.path, self.damage, AGAIN)
 end
 
 -- Whether all parts are undamaged.
 function trace_digest:is_whole()
-  for field in pairs(self.header.parts) do
+  for _, field in ipairs(ordering.sorted_keys(self.header.parts)) do
     local ok, problem = pcall(self.get, self, { field = field })
     if not ok then
       if not fail.is_failure(problem) then error(problem, 0) end
@@ -151,6 +152,11 @@ end
 function trace_digest:is_of(path)
   local identity = trace_digest.identity(path)
   return identity ~= nil and trace_digest.same(identity, self.header.identity)
+end
+
+-- Whether all bytes of the digest are undamaged, and the trace at `path` has those that were read.
+function trace_digest:is_verified(path)
+  return self:is_whole() and system.hash_file(path) == self.header.contents
 end
 
 return trace_digest
