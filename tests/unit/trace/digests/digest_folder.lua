@@ -140,7 +140,6 @@ end
 function TestDigestFolder.test_digests_of_trace_digest_are_read()
   local wanted = collectives(sweep)
   digests.make(0, sweep, "--out", kept)
-  luaunit.assertEquals(collectives(sweep, "--digests", kept), wanted)
   garbage_instead_of_traces(paths_of_sweep(), kept)
   local before = digests.tree(kept)
   luaunit.assertEquals({ collectives(sweep, "--digests", kept) }, { wanted, "" })
