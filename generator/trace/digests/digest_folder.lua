@@ -1,12 +1,11 @@
--- A folder of digests for commands over ranks (--digests): they read its digests in place of unchanged traces,
--- and add the digests of the traces that they read. Each run, kernel of the user and selection has digests of
--- its own, so that one folder is enough for all.
+-- A folder of digests for commands over ranks (--digests): they read its digests in place of unchanged
+-- traces, and add the digests of the traces that they read. Each run, kernel of the user and selection has
+-- digests of its own, so that one folder is enough for all.
 local digest_parts = require "trace.digests.digest_parts"
 local digest_making = require "trace.digests.digest_making"
 local fail = require "base.fail"
 local file = require "core.file"
 local opening = require "trace.analysis.opening"
-local run_folder = require "trace.runs.run_folder"
 local sequences = require "base.sequences"
 local system = require "core.system"
 local trace_digest = require "trace.runs.trace_digest"
@@ -29,6 +28,7 @@ function digest_folder:make()
   if not made then fail.input("%s; give another --digests", message) end
 end
 
+-- Loads the modules for open.
 function digest_folder.load() digest_parts.list() end
 
 -- The path of the digest that this folder keeps. Its end is not that of a digest, so that the folder has no

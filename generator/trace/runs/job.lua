@@ -77,7 +77,7 @@ function job.select(args)
   collective.add_kernels(args.collectives)
   gpus.select(args.gpu)
   local steps = run_folder.numbers(args.steps, "steps")
-  opening.capture(args.capture, args.stacks)
+  opening.capture(args.capture, args.stacks, trace_source.has_folder())
   opening.select((steps or args.annotation) and { steps = steps, annotations = args.annotation } or nil)
   return opening.selected()
 end

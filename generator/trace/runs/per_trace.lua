@@ -100,6 +100,7 @@ function per_trace.map(files, fn, options)
   local digests, results = {}, {}
   if options.needs_trace then
     run_folder.refuse_digests({ { files = files } }, options.needs_trace)
+    trace_source.load()
   else
     digests, results = find_digests(files)
   end

@@ -9,6 +9,7 @@
 --   source:info()    -> that of trace_source.info_part
 --   source.rank      the open trace; nil: the source is a digest
 local fail = require "base.fail"
+local opening = require "trace.analysis.opening"
 local rank = require "trace.ops.rank"
 local sequences = require "base.sequences"
 local trace_digest = require "trace.runs.trace_digest"
@@ -19,8 +20,8 @@ trace_source.__index = trace_source
 -- The facts of a trace: see info in trace/analysis/trace_lua.cpp.
 trace_source.info_part = { field = "info", collect = function(one) return one.trace:info() end }
 
--- The folder to which digests are added (trace/digests/digest_folder.lua), nil: none; and whether the contents
--- of traces are compared with those of their digests.
+-- The folder to which digests are added (trace/digests/digest_folder.lua), nil: none; and whether the
+-- contents of traces are compared with those of their digests.
 local folder, verifies
 
 -- Of all traces that this process and its children read from now on. The folder has the functions
@@ -30,6 +31,8 @@ local folder, verifies
 --   open(entry, options)  -- opens the trace, and adds its digest: see digest_making.open
 function trace_source.use(new_folder, verify) folder, verifies = new_folder, verify end
 
+function trace_source.has_folder() return folder ~= nil end
+
 -- Makes the folder, if there is one; before the first trace is read.
 function trace_source.prepare()
   if folder then folder:make() end
@@ -38,6 +41,7 @@ end
 -- Loads what reading traces needs: in this process once, and not in each child.
 function trace_source.load()
   require "core.trace"
+  opening.load()
   if folder then folder:load() end
 end
 

@@ -226,8 +226,8 @@ local function run_batch(args)
   end
   choose_page(args)
   sheets.choose(args)
-  job.select(args)
   digest_folder.use(args)
+  job.select(args)
   return require("trace.reports.workbooks").run { base = args.base, pattern = args.pattern,
     extension = args.extension, page = args.page and args.csv,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
