@@ -87,7 +87,7 @@ end
 function trace_source.open(entry, options, needs_trace)
   local digest, damage = (folder or not needs_trace) and trace_source.digest_of(entry), nil
   if digest and not needs_trace then
-    if entry.is_digest or digest:is_whole() then return trace_source.of(digest), {} end
+    if entry.is_digest or verifies or digest:is_whole() then return trace_source.of(digest), {} end
     digest, damage = nil, note_of_damage(digest)
   end
   local source, note = read(entry, options, digest)

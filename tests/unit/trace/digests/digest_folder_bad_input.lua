@@ -6,6 +6,7 @@ local file = require "core.file"
 local lib = require "unit.trace.lib"
 local luaunit = require "luaunit"
 local trace_digest = require "trace.runs.trace_digest"
+local trace_source = require "trace.runs.trace_source"
 
 local TestBadDigestFolder = {}
 
@@ -74,6 +75,23 @@ function TestBadDigestFolder.test_digests_that_cannot_be_written()
   local errors = lib.reports(0, ": its digest is not kept: ", lib.run("trace", "pipeline", run, "--out", x,
     "--csv", "--without", "reports,merge,plots", "--digests", kept))
   luaunit.assertEquals(select(2, errors:gsub("\n", "")), 1, errors)
+end
+
+-- Another run makes the digest again, or the folder is removed, after a digest was opened.
+function TestBadDigestFolder.test_digests_that_others_replace()
+  collectives(0, "--digests", kept)
+  local path = paths()[1]
+  local part = trace_source.info_part
+  local opened, gone = assert(trace_digest.open(path)), assert(trace_digest.open(path))
+  local wanted = opened:get(part)
+  for _ = 1, 10 do
+    digests.renew(path) -- with parts in any order
+    luaunit.assertEquals(opened:get(part), wanted)
+    luaunit.assertTrue(opened:is_whole())
+  end
+  assert(os.remove(path))
+  luaunit.assertFalse(gone:is_whole())
+  luaunit.assertStrContains(gone.damage, ": cannot be read again for ")
 end
 
 function TestBadDigestFolder.test_a_folder_that_cannot_be_made()
