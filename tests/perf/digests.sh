@@ -34,6 +34,14 @@ measure "digests" "$gentables" trace digest "$traces" --out "$digests"
 echo "  digests: $(du -sm "$digests" | cut -f1) MB"
 measure "digests again" "$gentables" trace digest "$traces" --out "$digests"
 measure "the same, --verify" "$gentables" trace digest "$traces" --out "$digests" --verify
+for round in 1 2; do
+    rm -rf "$work/kept"
+    measure "collectives of traces, $round" "$gentables" trace collectives "$traces" --out "$out" --csv
+    set -- "$gentables" trace collectives "$traces" --out "$out" --csv --digests "$work/kept"
+    measure "the same, --digests, $round" "$@"
+    measure "again, $round" "$@"
+    measure "again, --verify, $round" "$@" --verify
+done
 rm -rf "$traces"
 measure "collectives, CSV" "$gentables" trace collectives "$digests" --out "$out" --csv
 measure "collectives, CSV and xlsx" "$gentables" trace collectives "$digests" --out "$out"

@@ -17,7 +17,7 @@ local MOST_NAMED = 12 -- names in a message
 
 -- Of all traces that this process and its children open.
 local selection -- nil: whole traces
-local captured  -- { traces, identity = text, path }; nil: none
+local captured  -- { paths, identity = text, path, frames, traces (nil: not opened yet) }; nil: none
 
 -- Selects the parts of all traces that are opened from now on; nil: whole traces.
 function opening.select(wanted) selection = wanted end
@@ -35,21 +35,31 @@ local function traces_in(path)
   return sequences.map(names, function(name) return path .. "/" .. name end)
 end
 
--- Reads the captured traces in the folder `path`, or nil: none, for all traces that are opened from now on.
--- `frames`: with functions of Python. Raises if one cannot be read.
-function opening.capture(path, frames)
+local function of_capture(value, message)
+  if value then return value end
+  fail.input("--capture: %s; give a folder with traces alone, or a single trace", message)
+end
+
+-- Opens the captured traces, if there are some that are not open. Raises if one cannot be read.
+function opening.load()
+  if not captured or captured.traces then return end
+  captured.traces = sequences.map(captured.paths, function(path)
+    return of_capture(require("core.trace").open(path, { launched = true, frames = captured.frames }))
+  end)
+end
+
+-- Selects the captured traces in the folder `path`, or nil: none, for all traces that are opened from now on.
+-- `frames`: with functions of Python. They are opened here, or, if `later` is true, by opening.load. Raises
+-- if one cannot be read.
+function opening.capture(path, frames, later)
   captured = nil
   if not path then return end
-  local traces, hashes = {}, {}
-  for i, one in ipairs(traces_in(path)) do
-    local message
-    traces[i], message = require("core.trace").open(one, { launched = true, frames = frames })
-    if not traces[i] then
-      fail.input("--capture: %s; give a folder with traces alone, or a single trace", message)
-    end
-    hashes[i] = fail.unless(require("core.system").hash_file(one))
-  end
-  captured = { traces = traces, identity = table.concat(hashes, " "), path = path }
+  local paths = traces_in(path)
+  local hashes = sequences.map(paths, function(one)
+    return of_capture(require("core.system").hash_file(one))
+  end)
+  captured = { paths = paths, identity = table.concat(hashes, " "), path = path, frames = frames }
+  if not later then opening.load() end
 end
 
 -- The selection and the captured traces as a text, equal for equal ones; "": neither.
@@ -198,6 +208,7 @@ function opening.open(path, options)
       .. "kernel, ...); a trace of torch.profiler is required, not one of JAX or the like"):format(path,
       info.events)
   end
+  opening.load()
   if captured then trace:attribute(captured.traces) end
   if not selection then return trace end
   local done

@@ -18,7 +18,7 @@ local MADE, KEPT = "made", "kept"
 -- ---- places -------------------------------------------------------------------------------------------
 
 -- The path of a trace's digest: beside the trace, or in `folder`.
-local function digest_path(entry, folder)
+function digest_making.path(entry, folder)
   if not folder then return entry.path .. trace_digest.ENDING end
   return ("%s/%s%s"):format(folder, run_folder.place(entry.path), trace_digest.ENDING)
 end
@@ -27,7 +27,7 @@ end
 local function set_paths(entries, folder)
   local entry_of = {}
   for _, entry in ipairs(entries) do
-    entry.digest_path = digest_path(entry, folder)
+    entry.digest_path = digest_making.path(entry, folder)
     local other = entry_of[entry.digest_path]
     if other then
       fail.input("%s and %s have the same digest, %s; give one run at a time, with a --out for each",
@@ -55,20 +55,41 @@ local function has_digest(entry, verify)
   if not digest then return false end
   check_source(digest, entry)
   if not digest:is_of(entry.path) then return false end
-  return not verify or digest:is_whole() and system.hash_file(entry.path) == digest.header.contents
+  return not verify or digest:is_verified(entry.path)
 end
 
--- parts: of digest_parts.list.
-local function make(entry, parts, threads)
-  local identity = fail.unless(trace_digest.identity(entry.path))
-  local one = fail.unless(rank.open(entry.path, { workers = threads }))
-  local values, contents = digest_parts.of(one, parts), fail.unless(system.hash_file(entry.path))
-  local after = trace_digest.identity(entry.path)
-  if not after or not trace_digest.same(identity, after) then
-    fail.input("%s: has changed while it was read; make its digest when it is complete", entry.path)
+-- Writes the digest of the open trace `one` at `path`. parts: of digest_parts.list; identity: of the trace,
+-- before it was opened. Returns the values of the parts. Raises if that fails.
+local function write(one, path, parts, identity)
+  local values, contents = digest_parts.of(one, parts), fail.unless(system.hash_file(one.path))
+  local after = trace_digest.identity(one.path)
+  if not identity or not after or not trace_digest.same(identity, after) then
+    fail.input("%s: has changed while it was read; make its digest when it is complete", one.path)
   end
-  fail.unless_done(file.make_folder(entry.digest_path:match("^(.*)/") or "."))
-  trace_digest.write(entry.digest_path, fail.unless(file.real_path(entry.path)), identity, contents, values)
+  fail.unless_done(file.make_folder(path:match("^(.*)/") or "."))
+  trace_digest.write(path, fail.unless(file.real_path(one.path)), identity, contents, values)
+  return values
+end
+
+-- Opens a trace with these options of rank.open, and writes its digest at `digest`. Returns the open trace,
+-- { [field] = value of the part }, or nil if there is no digest, and the reason. Raises if the trace cannot
+-- be opened.
+function digest_making.open(path, digest, options)
+  local identity = trace_digest.identity(path)
+  local one = fail.unless(rank.open(path, options))
+  local ok, values = pcall(write, one, digest, digest_parts.list(), identity)
+  if ok then return one, values end
+  local known = fail.of(values)
+  if not fail.is_failure(known) then error(values, 0) end
+  for _, name in ipairs { path .. ": ", digest .. ": " } do
+    if known.message:sub(1, #name) == name then return one, nil, known.message:sub(#name + 1) end
+  end
+  return one, nil, known.message
+end
+
+local function make(entry, parts, threads)
+  local identity = trace_digest.identity(entry.path)
+  write(fail.unless(rank.open(entry.path, { workers = threads })), entry.digest_path, parts, identity)
 end
 
 -- ---- all of them --------------------------------------------------------------------------------------

@@ -79,11 +79,11 @@ function tasks.trace(pipeline, entry)
     is_quick = entry.is_digest, files = with_report and saved(pipeline, base) or {},
     stamp = stamps.of({ entry.is_digest and entry.digest or entry.path }, pipeline.options_text),
     run = function()
-      local source, note = trace_source.open(entry, { workers = pipeline.threads_each }, with_report)
+      local source, digest_notes = trace_source.open(entry, { workers = pipeline.threads_each }, with_report)
       local notes = with_report and write_report(pipeline, source.rank, entry, base) or {}
       return pack.pack { info = source:info(), collectives = rank_sheets.of(source),
         variance = variance.of(source, { top_k = pipeline.top_k }),
-        warning = note or rank_report.warning(entry.path, notes) }
+        warning = rank_report.warning(entry.path, notes), digest_notes = digest_notes }
     end }
 end
 

@@ -19,6 +19,7 @@ local run_folder = require "trace.runs.run_folder"
 local sequences = require "base.sequences"
 local sheet_list = require "trace.reports.list"
 local sheets = require "pages.sheets"
+local trace_source = require "trace.runs.trace_source"
 
 local workbooks = {}
 
@@ -325,6 +326,7 @@ function workbooks.run(given)
     fail.input("-o names one report, and there are %d configurations; give a narrower -b or -f",
       #list)
   end
+  if not options.dry_run then trace_source.prepare() end
   options.bar = progress.new(#sequences.join(sequences.field(list, "files")))
   local failed, refused = 0, 0 -- failed ones, and those among them with wrong input
   for _, configuration in ipairs(list) do

@@ -11,6 +11,7 @@ local progress = require "system.progress"
 local quantities = require "base.quantities"
 local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
+local trace_source = require "trace.runs.trace_source"
 
 local job = {}
 job.__index = job
@@ -76,7 +77,7 @@ function job.select(args)
   collective.add_kernels(args.collectives)
   gpus.select(args.gpu)
   local steps = run_folder.numbers(args.steps, "steps")
-  opening.capture(args.capture, args.stacks)
+  opening.capture(args.capture, args.stacks, trace_source.has_folder())
   opening.select((steps or args.annotation) and { steps = steps, annotations = args.annotation } or nil)
   return opening.selected()
 end
@@ -92,6 +93,7 @@ function job.new(args)
     threads = run_folder.numbers(args.threads, "threads"),
     channels = run_folder.numbers(args.channels, "channels"),
     ranks = run_folder.numbers(args.ranks, "ranks") })
+  trace_source.prepare()
   return setmetatable({ configurations = found.configurations, sweep = found.sweep,
     jobs = args.jobs, csv = args.csv, xlsx = args.xlsx, sqlite = args.sqlite, done = 0,
     selection = selection, capture = args.capture, failures = {}, printed = {} }, job)

@@ -17,6 +17,7 @@ local communication = require "lists.communication"
 local fail = require "base.fail"
 local file = require "core.file"
 local opening = require "trace.analysis.opening"
+local ordering = require "base.ordering"
 local pack = require "codec.pack"
 local sequences = require "base.sequences"
 local system = require "core.system"
@@ -89,10 +90,10 @@ local function refusal(line)
     fail.cut(version or "unknown", 40), fail.cut(format or "unknown", 10), gentables.version, FORMAT, AGAIN)
 end
 
--- The next `size` bytes of a file, unpacked; nil if their hash is another.
-local function next_value(opened, size, hash)
-  local text = opened:read(size)
-  return text and system.hash(text) == hash and pack.unpack(text) or nil
+-- The next `size` bytes of a file; nil if their hash is another.
+local function next_bytes(opened, size, hash)
+  local bytes = opened:read(size)
+  return bytes and system.hash(bytes) == hash and bytes or nil
 end
 
 -- The header and the offset of the parts, or nil, the reason.
@@ -100,8 +101,8 @@ local function header_of(opened)
   local why = refusal(opened:read("l"))
   if why then return nil, why end
   local size, hash = (opened:read("l") or ""):match("^(%d+) (%x+)$")
-  local header = size and #size < 10 and next_value(opened, tonumber(size), hash)
-  local at = opened:seek()
+  local head = size and #size < 10 and next_bytes(opened, tonumber(size), hash)
+  local header, at = head and pack.unpack(head), opened:seek()
   if not header or opened:seek("end") ~= at + header.bytes then return nil, "is truncated; " .. AGAIN end
   return header, at
 end
@@ -123,34 +124,48 @@ function trace_digest.open(path)
   return setmetatable({ path = path, header = header, at = at }, trace_digest)
 end
 
--- The value of a part { field }. Raises if it is damaged; self.damage is then the message.
+local function bytes_at(self, place)
+  local opened <close> = io.open(self.path, "rb")
+  return opened and opened:seek("set", self.at + place.at) and next_bytes(opened, place.bytes, place.hash)
+end
+
+-- The bytes of a part; nil if they cannot be read or are damaged: self.damage is then the end of a message.
+local function bytes_of(self, field)
+  local place = self.header.parts[field] or fail.input("%s: has no %s; %s", self.path, field, AGAIN)
+  local bytes = bytes_at(self, place)
+  -- Another process may have made the digest again since it was opened, with the parts in another order.
+  local again = not bytes and trace_digest.open(self.path)
+  if again and trace_digest.same(again.header.identity, self.header.identity) then
+    self.header, self.at = again.header, again.at
+    bytes = bytes_at(self, self.header.parts[field])
+  end
+  if not bytes then self.damage = (again and ": is damaged in " or ": cannot be read again for ") .. field end
+  return bytes
+end
+
+-- The value of a part { field }. Raises if it is damaged.
 function trace_digest:get(part)
-  local place = self.header.parts[part.field] or fail.input("%s: has no %s; %s", self.path, part.field, AGAIN)
-  local opened <close>, message = io.open(self.path, "rb")
-  if not opened then fail.input("%s", message) end
-  opened:seek("set", self.at + place.at)
-  local value = next_value(opened, place.bytes, place.hash)
-  if value ~= nil then return value end
-  self.damage = ("%s: is damaged in %s; %s --verify"):format(self.path, part.field, AGAIN)
-  fail.input("%s", self.damage)
+  local bytes = bytes_of(self, part.field)
+  if bytes then return (pack.unpack(bytes)) end
+  fail.input("%s%s; %s --verify", self.path, self.damage, AGAIN)
 end
 
 -- Whether all parts are undamaged.
 function trace_digest:is_whole()
-  for field in pairs(self.header.parts) do
-    local ok, problem = pcall(self.get, self, { field = field })
-    if not ok then
-      if not fail.is_failure(problem) then error(problem, 0) end
-      return false
-    end
-  end
-  return true
+  return sequences.all(ordering.sorted_keys(self.header.parts), function(field)
+    return bytes_of(self, field) ~= nil
+  end)
 end
 
 -- Whether the trace at `path` is the one that was read, unchanged. false, if there is none.
 function trace_digest:is_of(path)
   local identity = trace_digest.identity(path)
   return identity ~= nil and trace_digest.same(identity, self.header.identity)
+end
+
+-- Whether all bytes of the digest are undamaged, and the trace at `path` has those that were read.
+function trace_digest:is_verified(path)
+  return self:is_whole() and system.hash_file(path) == self.header.contents
 end
 
 return trace_digest

@@ -2,6 +2,7 @@
 local example_of = require("trace.runs.example").of
 local configuration_report = require "trace.collectives.configuration_report"
 local communication = require "lists.communication"
+local digest_folder = require "trace.digests.digest_folder"
 local job = require "trace.runs.job"
 local nodes = require "trace.collectives.nodes"
 
@@ -34,4 +35,4 @@ command.options = job.options({
 }, true)
 command.example = example_of "trace collectives {SWEEP} --out collectives"
 
-return command
+return digest_folder.command(command)

@@ -1,4 +1,5 @@
 -- gentables trace gemm: the GEMMs of every rank, threads and channels, in one table.
+local digest_folder = require "trace.digests.digest_folder"
 local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.gemm_command"
@@ -41,7 +42,7 @@ local function run(args)
   return work:finish()
 end
 
-return {
+return digest_folder.command {
   summary = "The GEMMs of every rank, threads and channels: shapes, times, TFLOP/s.",
   positional = job.positional,
   options = job.options({

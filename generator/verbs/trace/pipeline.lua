@@ -2,6 +2,7 @@
 -- child process, for its report, its collectives and its GEMMs. Earlier results of the same inputs and
 -- options are kept. If one step fails, the others still run. The last product is a page over all of them.
 local against = require "trace.compare.against"
+local digest_folder = require "trace.digests.digest_folder"
 local example_of = require("trace.runs.example").of
 local pack = require "codec.pack"
 local fail = require "base.fail"
@@ -88,19 +89,10 @@ local function do_all(pipeline, list)
     each = function(index, result) finish(pipeline, others[index], result) end })
 end
 
--- The incomplete parts of traces, { { entry, text }... }: a text that several traces have occurs once.
-local function print_warnings(pipeline, warnings)
-  local texts, of_text = {}, {}
-  for _, one in ipairs(warnings) do
-    local path = one[1].path
-    local text = one[2]:gsub("^gentables: ", ""):gsub("\n$", "")
-    if text:sub(1, #path) == path then text = text:sub(#path + 1) end
-    table.insert(sequences.entry(texts, of_text, text, function() return { text = text } end), path)
-  end
-  for _, paths in ipairs(texts) do
-    local more = #paths > 1 and (" (and %d more)"):format(#paths - 1) or ""
-    pipeline.work:print_once(paths[1] .. more .. paths.text)
-  end
+-- The note on the incomplete parts of a trace: { path, the text after it }, as per_trace.lines takes it.
+local function warning_of(entry, warning)
+  local path, text = entry.path, warning:gsub("^gentables: ", ""):gsub("\n$", "")
+  return { path, text:sub(1, #path) == path and text:sub(#path + 1) or text }
 end
 
 -- The data of the traces: answers[entry], and { { entry, value = as of variance.of }... }. Reports incomplete
@@ -113,10 +105,13 @@ local function answers_of(pipeline, traces)
       answers[entry] = answer
       entry.rank = entry.rank or answer.info.rank or task.index - 1
       found[#found + 1] = { entry = entry, value = answer.variance }
-      if answer.warning and not task.was_there then table.insert(warnings, { entry, answer.warning }) end
+      if not task.was_there then
+        warnings[#warnings + 1] = answer.warning and warning_of(entry, answer.warning)
+        sequences.append(warnings, answer.digest_notes)
+      end
     end
   end
-  print_warnings(pipeline, warnings)
+  for _, line in ipairs(per_trace.lines(warnings)) do pipeline.work:print_once(line) end
   if not pipeline.without.reports then
     local infos = sequences.map(traces, function(task)
       return answers[task.entry] and answers[task.entry].info
@@ -276,7 +271,7 @@ local function run(args)
   return work:finish()
 end
 
-return {
+return digest_folder.command {
   summary = "All analyses of a sweep: reports, collectives, variance, pictures, comparisons, merged traces.",
   positional = job.positional,
   options = job.options({

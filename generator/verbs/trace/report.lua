@@ -3,6 +3,7 @@
 -- trace/reports/rank_report.lua. With -b one report for each folder of traces, over its ranks:
 -- trace/reports/workbooks.lua. A page over all traces of the command is what a person opens first.
 local against = require "trace.compare.against"
+local digest_folder = require "trace.digests.digest_folder"
 local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local gpus = require "lists.gpus"
@@ -195,7 +196,7 @@ end
 
 -- The options for -b, and those that do not go with it.
 local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget",
-  "gpus_per_node" }
+  "gpus_per_node", "digests", "verify" }
 local of_traces = { "against", "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
   "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "stacks", "threads",
   "channels", "ranks", "trace_name", "base_path", "tracelens_path" }
@@ -225,6 +226,7 @@ local function run_batch(args)
   end
   choose_page(args)
   sheets.choose(args)
+  digest_folder.use(args)
   job.select(args)
   return require("trace.reports.workbooks").run { base = args.base, pattern = args.pattern,
     extension = args.extension, page = args.page and args.csv,
@@ -245,7 +247,7 @@ end
 return {
   summary = "The work of each rank: time line, ops, kernels and collectives, as xlsx and CSV.",
   positional = setmetatable({ min = 0 }, { __index = job.positional }),
-  options = marked(job.options({
+  options = marked(job.options(sequences.join { {
     { name = "base", short = "b", value = "DIR", arguments = false,
       help = "a report over ranks for each folder of traces below DIR, beside the traces" },
     { name = "out", value = "DIR",
@@ -282,7 +284,9 @@ return {
       help = "-b -r: time for all; the report lists those that it did not reach" },
     { name = "page", help = "write the page also with --csv" },
     against.option, job.gpu,
-  }, true)),
+  }, sequences.map(digest_folder.options, function(option)
+    return sequences.merged(option, { help = "-b: " .. option.help })
+  end) }, true)),
   example = example_of "trace report {SWEEP} --out reports",
   run = function(args)
     if args.base then return run_batch(args) end

@@ -75,6 +75,8 @@ return {
   { "trace collectives", traces, partial = true,
     "trace", "collectives", "in/run", "--out", "out/collectives" },
   { "trace gemm", traces, partial = true, "trace", "gemm", "in/run", "--out", "out/gemm" },
+  { "trace gemm with digests", traces, partial = true, keeps = "^digests/",
+    "trace", "gemm", "in/run", "--out", "out/gemm", "--digests", "out/digests" },
   { "workload show", {}, "workload", "show", "-f", "moe", "-p", "2" },
   { "template", { ["t.tmpl"] = "% for i = 1, 3 do\nline ${i}\n% end\n" },
     "template", "in/t.tmpl", "--out", "out/t.txt" },

@@ -314,7 +314,10 @@ function TestCaptures.test_the_option()
   lib.reports(2, "empty has no trace (.json, .json.gz, .json.zst)", report(lib.work .. "/empty"))
   lib.reports(2, "absent", report(lib.work .. "/absent"))
   assert(file.write(lib.work .. "/empty/meta.json", "{}"))
-  lib.reports(2, "it has no traceEvents; give a folder with traces alone", report(lib.work .. "/empty"))
+  local words = "it has no traceEvents; give a folder with traces alone"
+  lib.reports(2, words, report(lib.work .. "/empty"))
+  lib.reports(2, words, lib.run("trace", "gemm", path, "--out", out, "--capture", lib.work .. "/empty",
+    "--digests", lib.work .. "/kept"))
   -- Digests depend on the captured traces.
   lib.ends_with(0, lib.run("trace", "digest", path, "--capture", captures))
   assert(os.remove(path))
@@ -334,16 +337,17 @@ function TestCaptures.test_other_commands_list_what_is_left_out()
     if i == 0 then replay(trace, 100, { { "other", 1 } }) end
     assert(os.rename(trace:write "rank", ("%s/trace_rank_%d.json"):format(folder, i)))
   end
-  local function check(extension)
+  local function check(extension, ...)
     lib.ends_with(0, lib.run("trace", "report", "-b", folder, "-f", folder, "-e", extension, "--csv", "-o",
-      out .. ".xlsx", "--capture", captures))
+      out .. ".xlsx", "--capture", captures, ...))
     luaunit.assertEquals(file.read(out .. "_csvs/incomplete.csv"),
       ("rank,what,count\n0,%s,1\n1,%s,0\n"):format(WITHOUT, NONE))
     local errors = lib.reports(0, WITHOUT .. ": 1 kernel", lib.run("trace", "gemm", folder, "--out", out,
-      "--capture", captures))
+      "--capture", captures, ...))
     luaunit.assertStrContains(errors, NONE .. ": 1 trace")
   end
   check "json"
+  for _ = 1, 2 do check("json", "--digests", lib.work .. "/kept") end
   lib.ends_with(0, lib.run("trace", "digest", folder, "--capture", captures))
   check "digest"
 end
