@@ -115,8 +115,9 @@ local function can_unpack(first_bytes)
   local folder <close> = scratch.folder "gentables-doctor"
   local path = folder.path .. "/packed"
   fail.unless_done(file.write(path, first_bytes))
-  local _, problem = require("core.trace").open(path)
-  return not tostring(problem):find("was built without", 1, true)
+  local ran = child_process.run({ system.program(), "trace", "report", path, "--out", folder.path },
+    { seconds = PATIENCE })
+  return not ran.errors:find("was built without", 1, true)
 end
 
 -- By the kind of part: whether it is found; and for those that are tried alike, as `try` does.
