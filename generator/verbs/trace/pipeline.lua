@@ -3,7 +3,7 @@
 -- options are kept. If one step fails, the others still run. The last product is a page over all of them.
 local against = require "trace.compare.against"
 local example_of = require("trace.runs.example").of
-local pack = require "codec.pack"
+local pack = require "trace.runs.pack"
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.gemm_command"
 local gpus = require "lists.gpus"
