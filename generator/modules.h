@@ -19,6 +19,7 @@ int luaopen_core_sizes(lua_State *lua);
 int luaopen_core_student(lua_State *lua);
 int luaopen_core_system(lua_State *lua);
 int luaopen_core_table(lua_State *lua);
+int luaopen_core_text(lua_State *lua);
 int luaopen_core_workers(lua_State *lua);
 
 static const struct luaL_Reg gentables_modules[] = {
@@ -33,6 +34,7 @@ static const struct luaL_Reg gentables_modules[] = {
     {"core.student", luaopen_core_student},
     {"core.system", luaopen_core_system},
     {"core.table", luaopen_core_table},
+    {"core.text", luaopen_core_text},
     {"core.workers", luaopen_core_workers},
     {NULL, NULL},
 };

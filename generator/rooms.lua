@@ -187,7 +187,7 @@ rooms.templates = {
   bench = { "lists", "workload" },
   plots = { "pages" },
   reports = { "base", "codec", "formats", "plots" },
-  tables = { "table", "formats" },
+  tables = { "codec", "table", "formats" },
 }
 
 return rooms

@@ -21,16 +21,4 @@ function numbers.is_precise(text)
   return points == 1 and text:find("^[%d.]+$") ~= nil and #text:gsub("%.", ""):gsub("^0+", "") >= 3
 end
 
-local SHORTEST = { "%.15g", "%.16g", "%.17g" }
-
--- The shortest text of a finite number that reads back as the same number; of a float with a point or an
--- exponent.
-function numbers.shortest(number)
-  if math.type(number) == "integer" then return ("%d"):format(number) end
-  for _, format in ipairs(SHORTEST) do
-    local text = format:format(number)
-    if tonumber(text) == number then return text:find("[.e]") and text or text .. ".0" end
-  end
-end
-
 return numbers

@@ -2,14 +2,7 @@
 #include "bins.h"
 
 #include <math.h>
-#include <stdbool.h>
-
-// A node of a bin on one axis, as in struct bin_shape, and its weight.
-struct node {
-    double share, weight;
-};
-
-enum { NODES_MAX = 3 };
+#include <stdlib.h>
 
 // The length, in octaves, of the part of a bin that begins at this size. A bin of powers of two has a part
 // for each size: it ends at the next size or at the next power. Other bins have one part, of length 1.
@@ -30,22 +23,40 @@ static double reach_of(enum lookup lookup, const struct axis *axis, size_t at) {
     return is_last ? fmin(reach, 1) : reach;
 }
 
-// The middle and the borders of the bin on an axis. The lookup sends sizes above the largest one to it: its
-// bin is taken to reach as far up as down. `below`: the same for sizes below the smallest one.
-static size_t nodes_of(enum lookup lookup, const struct axis *axis, size_t at, bool below,
-                       struct node nodes[NODES_MAX]) {
-    size_t found = 0;
-    nodes[found++] = (struct node){0, lookup == LOOKUP_NEAREST ? 2 : 1};
-    if (axis->count == 1 || lookup == LOOKUP_EXACT) return found;
+struct bins_span bins_span_of(enum lookup lookup, const struct axis *axis, size_t at) {
+    struct bins_span span = {at, at};
+    if (lookup != LOOKUP_LOG2) return span;
+    uint32_t power = grid_power_below(axis->value[at]);
+    while (span.first > 0 && axis->value[span.first - 1] >= power) span.first--;
+    while (span.last + 1 < axis->count && axis->value[span.last + 1] < 2 * (uint64_t)power) span.last++;
+    return span;
+}
+
+static void add_node(struct bin_nodes *nodes, double share, double weight) {
+    nodes->share[nodes->count] = share;
+    nodes->weight[nodes->count++] = weight;
+}
+
+// The middle and the borders of the bin of one size.
+static struct bin_nodes nodes_at(enum lookup lookup, const struct axis *axis, size_t at, bool below) {
+    struct bin_nodes nodes = {.span = bins_span_of(lookup, axis, at), .length = length_of(lookup, axis, at)};
+    add_node(&nodes, 0, lookup == LOOKUP_NEAREST ? 2 : 1);
+    if (axis->count == 1 || lookup == LOOKUP_EXACT) return nodes;
     if (lookup == LOOKUP_FLOOR || lookup == LOOKUP_LOG2) {
         double reach = reach_of(lookup, axis, at);
-        nodes[found++] = (struct node){reach / 2, 2};
-        nodes[found++] = (struct node){reach, 1};
+        add_node(&nodes, reach / 2, 2);
+        add_node(&nodes, reach, 1);
     } else {
-        if (at > 0 || below) nodes[found++] = (struct node){-0.5, 1};
-        nodes[found++] = (struct node){0.5, 1};
+        if (at > 0 || below) add_node(&nodes, -0.5, 1);
+        add_node(&nodes, 0.5, 1);
     }
-    return found;
+    return nodes;
+}
+
+struct bin_nodes *bins_nodes(enum lookup lookup, const struct axis *axis, bool below) {
+    struct bin_nodes *nodes = malloc((axis->count + 1) * sizeof *nodes);
+    for (size_t i = 0; nodes != NULL && i < axis->count; i++) nodes[i] = nodes_at(lookup, axis, i, below);
+    return nodes;
 }
 
 // The level at `share` of the distance to the neighbour, of `count` levels that lie `stride` apart: on the
@@ -81,13 +92,13 @@ struct tally {
 // the best.
 static void add_levels(struct tally *tally, const double *levels, double weight) {
     double least = INFINITY;
-    for (size_t s = 0; s < tally->plane->strategies; s++) least = fmin(least, levels[s]);
+    for (size_t s = 0; s < tally->plane->strategies; s++) least = levels[s] < least ? levels[s] : least;
     if (isinf(least)) return; // no strategy has a level there
     for (size_t s = 0; s < tally->plane->strategies; s++) {
         struct loss *loss = &tally->losses[s];
-        double share = isnan(levels[s]) ? 1 : exp2(levels[s] - least) - 1;
+        double share = isnan(levels[s]) ? 1 : levels[s] == least ? 0 : exp2(levels[s] - least) - 1;
         loss->expected += weight * share;
-        loss->worst = fmax(loss->worst, share);
+        if (share > loss->worst) loss->worst = share;
     }
     tally->weight += weight;
 }
@@ -134,15 +145,12 @@ static void visit_workload(struct visitor *visitor, size_t hidden, size_t tokens
 static void visit_uniformly(struct visitor *visitor, size_t hidden, size_t tokens) {
     const struct bins *bins = visitor->bins;
     const struct axis *hidden_sizes = visitor->plane->hidden_sizes, *num_tokens = visitor->plane->num_tokens;
-    double area = length_of(bins->lookup, hidden_sizes, hidden) * length_of(bins->lookup, num_tokens, tokens);
-    struct node across[NODES_MAX], along[NODES_MAX];
-    size_t across_count = nodes_of(bins->lookup, hidden_sizes, hidden, true, across);
-    size_t along_count = nodes_of(bins->lookup, num_tokens, tokens, false, along);
-    for (size_t i = 0; i < across_count; i++) {
-        for (size_t j = 0; j < along_count; j++) {
-            const struct bin_shape shape = {
-                hidden, tokens, across[i].share, along[j].share, area * across[i].weight * along[j].weight,
-                NULL};
+    const struct bin_nodes *across = &bins->across[hidden], *along = &bins->along[tokens];
+    double area = across->length * along->length;
+    for (size_t i = 0; i < across->count; i++) {
+        for (size_t j = 0; j < along->count; j++) {
+            double weight = area * across->weight[i] * along->weight[j];
+            const struct bin_shape shape = {hidden, tokens, across->share[i], along->share[j], weight, NULL};
             visit(visitor, &shape);
         }
     }
@@ -156,21 +164,10 @@ static void visit_uniformly(struct visitor *visitor, size_t hidden, size_t token
     }
 }
 
-struct bins_span bins_span_of(enum lookup lookup, const struct axis *axis, size_t at) {
-    struct bins_span span = {at, at};
-    if (lookup != LOOKUP_LOG2) return span;
-    uint32_t power = grid_power_below(axis->value[at]);
-    while (span.first > 0 && axis->value[span.first - 1] >= power) span.first--;
-    while (span.last + 1 < axis->count && axis->value[span.last + 1] < 2 * (uint64_t)power) span.last++;
-    return span;
-}
-
 // Calls of_part for each part of a bin.
 static void visit_parts(struct visitor *visitor, size_t hidden, size_t tokens,
                         void of_part(struct visitor *, size_t, size_t)) {
-    enum lookup lookup = visitor->bins->lookup;
-    struct bins_span across = bins_span_of(lookup, visitor->plane->hidden_sizes, hidden);
-    struct bins_span along = bins_span_of(lookup, visitor->plane->num_tokens, tokens);
+    struct bins_span across = visitor->bins->across[hidden].span, along = visitor->bins->along[tokens].span;
     for (size_t h = across.first; h <= across.last; h++) {
         for (size_t t = along.first; t <= along.last; t++) of_part(visitor, h, t);
     }

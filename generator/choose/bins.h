@@ -2,6 +2,8 @@
 #ifndef GENTABLES_BINS_H
 #define GENTABLES_BINS_H
 
+#include <stdbool.h>
+
 #include "table/grid.h"
 
 // Times of one plane of a table: levels[strategy][hidden size][tokens] are log2 of microseconds; NAN: the
@@ -35,21 +37,36 @@ struct loss {
     double confidence; // probability that it loses at most 2 %; NAN: unknown
 };
 
-// The facts of a plane's bins, in addition to its levels.
-struct bins {
-    enum lookup lookup;
-    const struct shape_levels *extra; // measured shapes outside of the grid
-    size_t extra_count;
-    const struct bin_shape *workload; // none: all shapes of a bin have equal weight
-    size_t workload_count;
-};
-
 // The indices of the sizes of an axis that share a bin with the one at `at`: only that one or, for powers of
 // two, all sizes below the next power.
 struct bins_span {
     size_t first, last;
 };
 struct bins_span bins_span_of(enum lookup lookup, const struct axis *axis, size_t at);
+
+// The nodes of the part of a bin that begins at a size of an axis: shares as in struct bin_shape, with their
+// weights; and the length of the part, in octaves.
+enum { BIN_NODES_MAX = 3 };
+struct bin_nodes {
+    struct bins_span span; // the sizes of its bin
+    double length, share[BIN_NODES_MAX], weight[BIN_NODES_MAX];
+    size_t count;
+};
+
+// The nodes of each size of an axis, in memory that the caller frees; NULL: out of memory. The lookup sends
+// sizes above the largest one to it: its bin is taken to reach as far up as down. `below`: the same for sizes
+// below the smallest one.
+struct bin_nodes *bins_nodes(enum lookup lookup, const struct axis *axis, bool below);
+
+// The facts of a plane's bins, in addition to its levels.
+struct bins {
+    enum lookup lookup;
+    const struct bin_nodes *across, *along; // of the hidden sizes and of the token counts
+    const struct shape_levels *extra;       // measured shapes outside of the grid
+    size_t extra_count;
+    const struct bin_shape *workload; // none: all shapes of a bin have equal weight
+    size_t workload_count;
+};
 
 // Calls use(context, shape) for each shape of the cell's bin. If the workload has shapes in the bin, these,
 // with their weights. Else shapes that stand for the whole bin, uniform in log2 of the sizes: the nodes of

@@ -51,18 +51,19 @@ static void begin_paths(const struct border_point *point, struct path *paths) {
 // Extends the paths to the previous point by one point.
 static void extend(const struct border_point *point, struct path *paths, const struct border_point *before,
                    const struct path *paths_before) {
-    size_t index_of[UINT8_MAX + 1], best = best_of(before, paths_before);
-    memset(index_of, 0xff, sizeof index_of);
+    enum { NONE = UINT8_MAX }; // a point has fewer options than that
+    uint8_t index_of[UINT8_MAX + 1];
+    size_t best = best_of(before, paths_before);
+    memset(index_of, NONE, sizeof index_of);
     for (size_t i = 0; i < before->count; i++) {
-        if (before->options[i].allowed) index_of[before->options[i].strategy] = i;
+        if (before->options[i].allowed) index_of[before->options[i].strategy] = (uint8_t)i;
     }
     for (size_t i = 0; i < point->count; i++) {
         const struct border_option *option = &point->options[i];
         size_t same = index_of[option->strategy];
         struct path change = {paths_before[best].borders + 1, best, paths_before[best].badness};
         struct path stay = no_path;
-        if (same != BORDER_NONE)
-            stay = (struct path){paths_before[same].borders, same, paths_before[same].badness};
+        if (same != NONE) stay = (struct path){paths_before[same].borders, same, paths_before[same].badness};
         paths[i] = is_better(&change, &stay) ? change : stay;
         paths[i].badness += option->badness;
     }

@@ -24,7 +24,6 @@ struct choosing {
     struct evidence **evidence; // by block; NULL: none
     struct plane_task {
         size_t block, fusion;
-        struct left_out left_out;
         bool failed; // out of memory
     } * tasks;
     size_t task_count;
@@ -75,9 +74,9 @@ static bool have_same_strategies(const struct plane *plane, size_t cell, size_t 
 // the same strategies have equal losses, which are computed once for each row of bins.
 static const struct loss *losses_of(const struct plane *plane, const struct evidence *evidence,
                                     struct row_of_cells *row, size_t hidden, size_t tokens) {
-    const struct axis *hidden_sizes = &plane->block->hidden_sizes, *num_tokens = &plane->block->num_tokens;
-    struct bins_span across = bins_span_of(plane->bins.lookup, hidden_sizes, hidden);
-    size_t along = bins_span_of(plane->bins.lookup, num_tokens, tokens).first;
+    const struct axis *num_tokens = &plane->block->num_tokens;
+    struct bins_span across = plane->across[hidden].span;
+    size_t along = plane->along[tokens].span.first;
     size_t cell = hidden * num_tokens->count + tokens, *computed_for = &row->computed_for[along];
     struct loss *losses = row->losses + along * plane->strategy_count;
     bool is_there = *computed_for != NOTHING && *computed_for / num_tokens->count >= across.first &&
@@ -224,8 +223,7 @@ static bool choose_class(const struct choosing *choosing, const struct plane *wh
                          const struct evidence *evidence, const uint8_t class_of[NAMES_MAX],
                          const uint8_t *class_of_row, uint8_t class) {
     struct plane plane;
-    struct left_out counted_before = {0, {0}};
-    bool ok = plane_make(&plane, whole->of, whole->block, whole->fusion, &counted_before);
+    bool ok = plane_make(&plane, whole->of, whole->block, whole->fusion);
     if (ok) drop_other_bits(&plane, class_of, class);
     ok = ok && choose_rows(choosing, &plane, evidence, class_of_row, class);
     plane_free(&plane);
@@ -257,14 +255,34 @@ static bool choose_in_classes(const struct choosing *choosing, struct plane *pla
     return choose_rows(choosing, plane, evidence, NULL, NAME_NONE);
 }
 
+// Whether the cells of a block get choices.
+static bool is_chosen(const struct selection *selection, const struct grid_block *block) {
+    return selection->dtype == NAME_NONE || block->dtype == selection->dtype;
+}
+
+static void leave_unmeasured(struct table *table, const struct grid_block *block, size_t fusion) {
+    size_t cells = block->hidden_sizes.count * block->num_tokens.count;
+    size_t first = block->first_cell + fusion * cells;
+    for (size_t cell = first; cell < first + cells; cell++) {
+        table->cells[cell] = table_unmeasured;
+        for (size_t i = 0; i < 2; i++) {
+            if (table->judged[i] != NULL) table->judged[i][cell] = NAN;
+        }
+    }
+}
+
 static void choose_plane(void *context, size_t index) {
     const struct choosing *choosing = context;
     const struct selection *selection = choosing->of.selection;
     struct plane_task *task = &choosing->tasks[index];
+    const struct grid_block *block = &choosing->table->grid.blocks[task->block];
     const struct evidence *evidence = choosing->evidence[task->block];
+    if (!is_chosen(selection, block)) {
+        leave_unmeasured(choosing->table, block, task->fusion);
+        return;
+    }
     struct plane plane;
-    bool ok = plane_make(&plane, &choosing->of, &choosing->table->grid.blocks[task->block], task->fusion,
-                         &task->left_out);
+    bool ok = plane_make(&plane, &choosing->of, block, task->fusion);
     if (ok && (selection->is_stable || selection->same_bits_as != NAME_NONE)) {
         ok = choose_in_classes(choosing, &plane, evidence);
     } else if (ok) {
@@ -324,6 +342,7 @@ static bool find_evidence(struct choosing *choosing) {
     choosing->evidence = calloc(grid->block_count + 1, sizeof *choosing->evidence);
     bool ok = choosing->evidence != NULL;
     for (size_t i = 0; ok && i < grid->block_count; i++) {
+        if (!is_chosen(of->selection, &grid->blocks[i])) continue;
         const struct cell_key first = grid_key(grid, grid->blocks[i].first_cell);
         const struct evidence_scope scope = {
             .block = slice_key_of(&first),
@@ -349,12 +368,7 @@ static bool choose_planes(struct choosing *choosing) {
     size_t cells = has_evidence ? WITH_EVIDENCE : CELLS_FOR_A_THREAD;
     parallel_run(choosing->task_count, 1 + table->grid.cell_count / cells, choose_plane, choosing);
     bool ok = true;
-    for (size_t i = 0; i < choosing->task_count; i++) {
-        const struct plane_task *task = &choosing->tasks[i];
-        ok = ok && !task->failed;
-        table->loopback_rows += task->left_out.loopback_rows;
-        for (size_t j = 0; j < NAMES_MAX; j++) table->rows_of_others[j] += task->left_out.rows_of_others[j];
-    }
+    for (size_t i = 0; i < choosing->task_count; i++) ok = ok && !choosing->tasks[i].failed;
     return ok;
 }
 
@@ -413,7 +427,7 @@ static bool add_cells(struct grid *grid, const struct rows *rows, const struct s
     return ok;
 }
 
-static bool choose(struct choosing *choosing, const struct lists *lists, struct problem *problem) {
+static bool choose(struct choosing *choosing, struct problem *problem) {
     struct table *table = choosing->table;
     struct chains *chains = &choosing->of.chains;
     size_t cells = table->grid.cell_count, rows = choosing->of.rows->count;
@@ -427,8 +441,7 @@ static bool choose(struct choosing *choosing, const struct lists *lists, struct 
         !find_evidence(choosing)) {
         return problem_set(problem, "out of memory");
     }
-    if (!chains_fill(choosing->of.rows, &table->grid, choosing->of.selection->least, lists, chains, problem))
-        return false;
+    if (!chains_fill(&choosing->of, table, problem)) return false;
     return choose_planes(choosing) || problem_set(problem, "out of memory");
 }
 
@@ -444,7 +457,7 @@ struct table *table_select(const struct rows *rows, const struct selection *sele
     };
     bool ok =
         (table != NULL && add_cells(&table->grid, rows, selection)) || problem_set(problem, "out of memory");
-    ok = ok && grid_close(&table->grid, problem) && choose(&choosing, lists, problem);
+    ok = ok && grid_close(&table->grid, problem) && choose(&choosing, problem);
     free(choosing.of.chains.first);
     free(choosing.of.chains.next);
     free(choosing.of.chains.elsewhere);

@@ -11,6 +11,7 @@
 //     least         whether the least of repeated rows counts; otherwise repeated rows are an error
 //     lookup        the lookup rule of the reader, which makes the bins: "nearest", "floor", "log2" or
 //                   "exact" (default)
+//     dtype         only cells of this data type get a choice; the others count as unmeasured
 //     cells         { { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
 //                   num_tokens = {} }... }: cells that the table has in addition to those of the rows
 //     only_cells    rows between `cells` make no cells, but count for the bins that they lie in

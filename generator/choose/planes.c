@@ -34,28 +34,44 @@ static uint32_t *find_strategy(const struct rows *rows, const struct chains *cha
     return first;
 }
 
-bool chains_fill(const struct rows *rows, struct grid *grid, bool least, const struct lists *lists,
-                 struct chains *chains, struct problem *problem) {
-    memset(chains->first, 0xff, (grid->cell_count + 1) * sizeof *chains->first);
+// The number of rows like this one, if it does not compete; else NULL.
+static size_t *left_out_count(const struct inputs *of, const struct row *row, struct table *table) {
+    if (competes(of, row)) return NULL;
+    return is_barred_loopback(of, row->placement) ? &table->loopback_rows
+                                                  : &table->rows_of_others[row->strategy];
+}
+
+// The list of the cell of row `index`; NULL: it has no cell.
+static uint32_t *find_list(const struct inputs *of, struct grid *grid, size_t index) {
+    size_t cell = grid_find(grid, &of->rows->row[index].key);
+    return cell == GRID_NO_CELL ? NULL : &of->chains.first[cell];
+}
+
+bool chains_fill(struct inputs *of, struct table *table, struct problem *problem) {
+    const struct rows *rows = of->rows;
+    struct chains *chains = &of->chains;
+    memset(chains->first, 0xff, (table->grid.cell_count + 1) * sizeof *chains->first);
     uint32_t *first = NULL; // of the cell; the strategies of a cell mostly follow each other
     for (size_t i = 0; i < rows->count; i++) {
-        bool as_before = i > 0 && cell_key_equal(&rows->row[i].key, &rows->row[i - 1].key);
-        if (!as_before) {
-            size_t cell = grid_find(grid, &rows->row[i].key);
-            first = cell == GRID_NO_CELL ? NULL : &chains->first[cell];
-        }
+        const struct row *row = &rows->row[i];
+        if (i == 0 || !cell_key_equal(&row->key, &rows->row[i - 1].key))
+            first = find_list(of, &table->grid, i);
         if (first == NULL) {
             chains->elsewhere[chains->elsewhere_count++] = (uint32_t)i;
             continue;
         }
-        uint32_t *other = find_strategy(rows, chains, first, rows->row[i].strategy);
+        uint32_t *other = find_strategy(rows, chains, first, row->strategy);
+        size_t *count = left_out_count(of, row, table);
         if (*other != NO_ROW) {
-            if (!least) return refuse_twice(rows, *other, i, lists, problem);
-            if (rows->row[i].time_us >= rows->row[*other].time_us) continue;
+            if (!of->selection->least) return refuse_twice(rows, *other, i, of->lists, problem);
+            if (row->time_us >= rows->row[*other].time_us) continue;
+            size_t *replaced = left_out_count(of, &rows->row[*other], table);
+            if (replaced != NULL) --*replaced;
             chains->next[i] = chains->next[*other];
         } else {
             chains->next[i] = NO_ROW;
         }
+        if (count != NULL) ++*count;
         *other = (uint32_t)i;
     }
     return true;
@@ -69,20 +85,14 @@ static bool is_predicted_in(const struct plane *plane, const struct derived_time
 }
 
 // Finds the strategies that have a time in the plane, or are predicted or untried there, and may win, in the
-// order of the list, so that the order of rows has no effect. Counts the rows of others.
-static void find_strategies(struct plane *plane, struct left_out *left_out) {
+// order of the list, so that the order of rows has no effect.
+static void find_strategies(struct plane *plane) {
     const struct inputs *of = plane->of;
     bool is_found[NAMES_MAX] = {false};
     for (size_t cell = plane->first_cell; cell < plane->first_cell + plane->cells; cell++) {
         for (uint32_t at = of->chains.first[cell]; at != NO_ROW; at = of->chains.next[at]) {
             const struct row *row = &of->rows->row[at];
-            if (competes(of, row)) {
-                is_found[row->strategy] = true;
-            } else if (is_barred_loopback(of, row->placement)) {
-                left_out->loopback_rows++;
-            } else {
-                left_out->rows_of_others[row->strategy]++;
-            }
+            if (competes(of, row)) is_found[row->strategy] = true;
         }
     }
     const struct selection *selection = of->selection;
@@ -244,12 +254,13 @@ static void find_nearest_cell(const struct plane *plane, size_t hidden, size_t t
     struct bins_span across = bins_span_of(plane->bins.lookup, hidden_sizes, hidden);
     struct bins_span along = bins_span_of(plane->bins.lookup, num_tokens, tokens);
     for (size_t h = hidden; h <= across.last; h++) {
+        double from_hidden = log2((double)hidden_sizes->value[h] / hidden_sizes->value[hidden]);
+        if (from_hidden >= nearest->distance) break; // as do all larger sizes
         for (size_t t = tokens; t <= along.last; t++) {
-            double distance = log2((double)hidden_sizes->value[h] / hidden_sizes->value[hidden]) +
-                              log2((double)num_tokens->value[t] / num_tokens->value[tokens]);
+            double distance = from_hidden + log2((double)num_tokens->value[t] / num_tokens->value[tokens]);
             size_t cell = h * num_tokens->count + t;
-            if (distance >= nearest->distance || !has_level(plane, cell)) continue;
-            *nearest = (struct stand_in){distance, cell, SIZE_MAX};
+            if (distance >= nearest->distance) break;
+            if (has_level(plane, cell)) *nearest = (struct stand_in){distance, cell, SIZE_MAX};
         }
     }
 }
@@ -332,8 +343,7 @@ static bool lay_out_workload(struct plane *plane) {
 
 // ---- all of it
 
-bool plane_make(struct plane *plane, const struct inputs *of, const struct grid_block *block, size_t fusion,
-                struct left_out *left_out) {
+bool plane_make(struct plane *plane, const struct inputs *of, const struct grid_block *block, size_t fusion) {
     *plane = (struct plane){
         .of = of,
         .block = block,
@@ -342,8 +352,10 @@ bool plane_make(struct plane *plane, const struct inputs *of, const struct grid_
         .bins.lookup = of->selection->lookup,
     };
     plane->first_cell = block->first_cell + fusion * plane->cells;
-    find_strategies(plane, left_out);
-    if (!allocate(plane)) return false;
+    find_strategies(plane);
+    plane->bins.across = plane->across = bins_nodes(plane->bins.lookup, &block->hidden_sizes, true);
+    plane->bins.along = plane->along = bins_nodes(plane->bins.lookup, &block->num_tokens, false);
+    if (!allocate(plane) || plane->across == NULL || plane->along == NULL) return false;
     lay_out_rows(plane);
     lay_out_derived(plane);
     lay_out_untried(plane);
@@ -373,4 +385,6 @@ void plane_free(struct plane *plane) {
     free(plane->extra_levels);
     free(plane->extra_rows);
     free(plane->workload);
+    free(plane->across);
+    free(plane->along);
 }

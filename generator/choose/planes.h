@@ -16,12 +16,6 @@ struct chains {
     size_t elsewhere_count;
 };
 
-// Enters every row into the list of its cell. Of repeated rows, with `least` the one with the least time is
-// entered; else returns false with the problem. The caller owns the arrays: first[cells], next[rows], and
-// `elsewhere` for the rows without a cell.
-bool chains_fill(const struct rows *rows, struct grid *grid, bool least, const struct lists *lists,
-                 struct chains *chains, struct problem *problem);
-
 // The data from which a table is made.
 struct inputs {
     const struct rows *rows;
@@ -31,10 +25,11 @@ struct inputs {
     struct chains chains;
 };
 
-// The number of rows that did not compete.
-struct left_out {
-    size_t loopback_rows, rows_of_others[NAMES_MAX];
-};
+// Enters every row into the list of its cell in of->chains, and counts those that do not compete in the
+// table. Of repeated rows, with the selection's `least` the one with the least time is entered; else returns
+// false with the problem. The caller owns the arrays: first[cells], next[rows], and `elsewhere` for the rows
+// without a cell.
+bool chains_fill(struct inputs *of, struct table *table, struct problem *problem);
 
 struct plane {
     const struct inputs *of;
@@ -53,13 +48,13 @@ struct plane {
     double *extra_levels; // [extra][strategy]
     uint32_t *extra_rows; // the same; NO_ROW: none
     struct bin_shape *workload;
+    struct bin_nodes *across, *along;
     struct bins bins;
 };
 
-// Lays out the plane of `fusion` (an index in the block), and counts the rows that do not compete there.
-// False: out of memory. Call plane_free in either case.
-bool plane_make(struct plane *plane, const struct inputs *of, const struct grid_block *block, size_t fusion,
-                struct left_out *left_out);
+// Lays out the plane of `fusion`, an index in the block. False: out of memory. Call plane_free in either
+// case.
+bool plane_make(struct plane *plane, const struct inputs *of, const struct grid_block *block, size_t fusion);
 
 // Removes the levels and rows of a strategy, as if it had not been measured.
 void plane_drop(struct plane *plane, size_t strategy);

@@ -148,14 +148,12 @@ static void take_workload(lua_State *lua, int options, struct selection *selecti
     selection->workload_count = count;
 }
 
-static void take_same_bits(lua_State *lua, int options, const struct lists *lists,
-                           struct selection *selection) {
-    selection->same_bits_as = NAME_NONE;
-    if (lua_getfield(lua, options, "same_bits_as") == LUA_TNIL) {
-        lua_pop(lua, 1);
-    } else {
-        selection->same_bits_as = names_pop(lua, &lists->strategies);
-    }
+// The index of the name in a field; NAME_NONE: it is nil or false.
+static uint8_t take_name(lua_State *lua, int options, const char *field, const struct names *names) {
+    lua_getfield(lua, options, field);
+    if (lua_toboolean(lua, -1)) return names_pop(lua, names);
+    lua_pop(lua, 1);
+    return NAME_NONE;
 }
 
 void select_options_take(lua_State *lua, int options, const struct lists *lists,
@@ -165,13 +163,14 @@ void select_options_take(lua_State *lua, int options, const struct lists *lists,
         .least = field_boolean(lua, options, "least"),
         .only_more_cells = field_boolean(lua, options, "only_cells"),
         .is_stable = field_boolean(lua, options, "stable"),
+        .dtype = take_name(lua, options, "dtype", &lists->dtypes),
+        .same_bits_as = take_name(lua, options, "same_bits_as", &lists->strategies),
     };
     lua_getfield(lua, options, "regret");
     selection->regret = luaL_optnumber(lua, -1, 0);
     lua_pop(lua, 1);
     take_candidates(lua, options, lists, selection);
     take_lookup(lua, options, selection);
-    take_same_bits(lua, options, lists, selection);
     take_more_cells(lua, options, lists, selection);
     take_derived(lua, options, lists, selection);
     take_untried(lua, options, lists, selection);

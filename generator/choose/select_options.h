@@ -34,6 +34,7 @@ struct selection {
     bool least;                        // whether the least of repeated rows counts; else they are an error
     enum lookup lookup;                // how the reader finds a cell
     double regret;                     // the loss that a cell may have for fewer borders, as a share
+    uint8_t dtype;                     // cells of other data types get no choice; NAME_NONE: all get one
     uint8_t same_bits_as;              // only strategies with the bits of this one may win; NAME_NONE: any
     bool is_stable;                    // each row of token counts keeps to one class of equal bits
     struct table *stable_as;           // the table with these classes; NULL: the rows decide

@@ -5,7 +5,7 @@
 -- null is json.null. Arrays that were decoded, or made by json.array{...}, stay arrays when they are empty;
 -- any other table is an array if it is a sequence that is not empty, and else an object. json.object{...}
 -- makes an object with keys in a given order.
-local numbers = require "base.numbers"
+local core_text = require "core.text"
 local valid_utf8 = require("base.text").valid_utf8
 
 local json = {}
@@ -49,7 +49,7 @@ local function encode_number(number)
   if number ~= number or number == math.huge or number == -math.huge then
     error("JSON has no " .. tostring(number), 0)
   end
-  return numbers.shortest(number)
+  return core_text.shortest(number)
 end
 
 local function is_array(value) return getmetatable(value) == array_type or #value > 0 end

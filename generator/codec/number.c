@@ -5,6 +5,7 @@
 #include "number.h"
 
 #include <endian.h>
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -163,17 +164,79 @@ char *number_print_unsigned(char *out, uint64_t value) {
     return out;
 }
 
+// Prints scaled / 10^decimals.
+static char *print_scaled(char *out, uint64_t scaled, int decimals) {
+    char reversed[NUMBER_TEXT_SIZE];
+    int length = 0;
+    for (; length <= decimals || scaled > 0; scaled /= 10) {
+        if (length == decimals && length > 0) reversed[length++] = '.';
+        reversed[length++] = (char)('0' + scaled % 10);
+    }
+    while (length > 0) *out++ = reversed[--length];
+    return out;
+}
+
 char *number_print_fixed4(char *out, double value) {
     if (!(fabs(value) < 1e11) || (value != 0 && fabs(value) < 5e-5)) {
         return out + snprintf(out, NUMBER_TEXT_SIZE, "%.9g", value);
     }
     if (value < 0) *out++ = '-';
-    uint64_t scaled = (uint64_t)llrint(fabs(value) * 1e4);
-    out = number_print_unsigned(out, scaled / 10000);
-    uint64_t decimals = scaled % 10000;
-    *out++ = '.';
-    for (uint64_t unit = 1000; unit > 0; unit /= 10) *out++ = (char)('0' + decimals / unit % 10);
-    return out;
+    return print_scaled(out, (uint64_t)llrint(fabs(value) * 1e4), 4);
+}
+
+// ---- exact decimals
+
+// Multiplies by a power of ten and rounds to the nearest whole number, ties to even. False: it is too large,
+// or so small that bits are lost.
+static bool scale(double value, int decimals, uint64_t *scaled) {
+    int exponent;
+    uint64_t m = (uint64_t)ldexp(frexp(value, &exponent), DBL_MANT_DIG);
+    unsigned __int128 product = (unsigned __int128)m * powers_of_five[decimals];
+    int shift = DBL_MANT_DIG - exponent - decimals;
+    if (shift < 1 || shift > 127 || product >> shift >= UINT64_MAX) return false;
+    unsigned __int128 half = (unsigned __int128)1 << (shift - 1), rest = product & (2 * half - 1);
+    *scaled = (uint64_t)(product >> shift);
+    *scaled += rest > half || (rest == half && (*scaled & 1) != 0);
+    return true;
+}
+
+char *number_print_fixed(char *out, double value, int decimals) {
+    uint64_t scaled;
+    if (!scale(fabs(value), decimals, &scaled)) {
+        return out + snprintf(out, NUMBER_TEXT_SIZE, "%.*f", decimals, value);
+    }
+    if (signbit(value)) *out++ = '-';
+    return print_scaled(out, scaled, decimals);
+}
+
+// The same as number_print_shortest, for values that need an exponent, or many zeros.
+static char *print_shortest_slowly(char *out, double value) {
+    char *end = out;
+    for (int digits = DBL_DIG; digits <= DBL_DECIMAL_DIG; digits++) {
+        end = out + snprintf(out, NUMBER_TEXT_SIZE, "%.*g", digits, value);
+        if (strtod(out, NULL) == value) break;
+    }
+    if (strpbrk(out, ".e") != NULL) return end;
+    *end++ = '.';
+    *end++ = '0';
+    return end;
+}
+
+char *number_print_shortest(char *out, double value) {
+    static const double powers_of_ten[] = {1e-3, 1e-2, 1e-1, 1,   1e1,  1e2,  1e3,  1e4,  1e5,
+                                           1e6,  1e7,  1e8,  1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
+    double magnitude = fabs(value);
+    if (!(magnitude >= 1e-4 && magnitude < 1e14)) return print_shortest_slowly(out, value);
+    int decimals = DBL_DIG + 3; // of 15 digits
+    for (const double *power = powers_of_ten; magnitude >= *power; power++) decimals--;
+    uint64_t scaled = 0;
+    for (int last = decimals + DBL_DECIMAL_DIG - DBL_DIG; decimals <= last; decimals++) {
+        if (!scale(magnitude, decimals, &scaled)) return print_shortest_slowly(out, value);
+        if (divide_by_power_of_ten(scaled, decimals) == magnitude) break;
+    }
+    for (; decimals > 1 && scaled % 10 == 0; decimals--) scaled /= 10;
+    if (value < 0) *out++ = '-';
+    return print_scaled(out, scaled, decimals);
 }
 
 // ---- hexadecimal

@@ -37,6 +37,14 @@ static inline uint64_t number_join_digits(uint64_t digits) {
 // values from 1e11 on and below 5e-5 as "%.9g". Returns the end of the text (no NUL).
 char *number_print_fixed4(char *out, double value);
 
+// Prints a value of less than 1e15 as printf's "%.*f" does, with at most 12 decimals. Returns the end of the
+// text (no NUL).
+char *number_print_fixed(char *out, double value, int decimals);
+
+// Prints the shortest of "%.15g", "%.16g" and "%.17g" that reads back as `value`, which is finite, with a
+// point or an exponent. Returns the end of the text (no NUL).
+char *number_print_shortest(char *out, double value);
+
 // Prints `value` in decimal. Returns the end of the text (no NUL).
 char *number_print_unsigned(char *out, uint64_t value);
 

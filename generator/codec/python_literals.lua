@@ -2,7 +2,7 @@
 -- scripts that read such sheets parse it.
 --
 -- A value is a number, a text, a boolean, a list (written as a tuple), or python_literals.none.
-local numbers = require "base.numbers"
+local core_text = require "core.text"
 
 local python_literals = {}
 
@@ -21,7 +21,7 @@ end
 function python_literals.number(number)
   if number ~= number then return "nan" end
   if number == math.huge or number == -math.huge then return number > 0 and "inf" or "-inf" end
-  return numbers.shortest(number)
+  return core_text.shortest(number)
 end
 
 local function sequence(values, is_list)

@@ -8,7 +8,7 @@
 --   tp_tables  a table for each TP size on one node, ascending, with cells of `axes`: { tp, nodes, block,
 --              mode, hidden_sizes, num_tokens, fusions = { { name, rows = { winners... } } }, predicted =
 --              whether from other numbers of nodes }; a winner is a row of lists.strategies, or false where
---              nothing was measured
+--              nothing was measured; a row is made when it is first read
 --   tp_table_of  TP size -> its table
 --   on_nodes   the tables of ranks on several nodes: { { nodes, tp_tables }... }, ascending
 --   all_tables those of one node, then those of several
@@ -20,7 +20,6 @@
 local ordering = require "base.ordering"
 local sequences = require "base.sequences"
 local settings = require "base.lazy" "choose.settings"
-local by_bytes = require "base.lazy" "sizes.by_bytes"
 local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
 local fail = require "base.fail"
@@ -41,11 +40,15 @@ local function with_predictions(source)
   return sequences.join { cells, found.blocks }, sequences.join { times, found.times }
 end
 
+-- Lookups of readers without an axis for the data type, other than "nearest".
+local OF_ONE_DTYPE = { log2 = true, floor = true }
+
 -- The options of a choice of a source for a reader with this lookup (of core.table).
 function model.options_of(source, lookup)
   local cells, times = with_predictions(source)
+  lookup = source.corner and "exact" or lookup
   return { loopback = source.loopback, least = source.least, cells = cells,
-    only_cells = #source.cells > 0, lookup = source.corner and "exact" or lookup,
+    only_cells = #source.cells > 0, lookup = lookup, dtype = OF_ONE_DTYPE[lookup] and source.axes.dtype,
     derived = times, untried = derive.untried_of_source(source),
     same_bits_as = source.same_bits_as, workload = source.workload, regret = source.regret }
 end
@@ -181,14 +184,21 @@ local function is_predicted(source, block)
   end
 end
 
+-- The rows of winners of a fusion.
+local function rows_of_winners(table_of, block, fusion)
+  return setmetatable({}, { __index = function(rows, h)
+    local row = block.hidden_sizes[h] and winners_of(table_of, block.index, fusion, h)
+    rows[h] = row
+    return row
+  end })
+end
+
 local function tp_table_of(source, table_of, block)
   local tp_table = { tp = block.world_size, nodes = block.nodes, block = block.index, mode = block.mode,
     hidden_sizes = block.hidden_sizes, num_tokens = block.num_tokens, fusions = {},
     predicted = is_predicted(source, block) }
   for f, name in ipairs(block.fusions) do
-    local fusion = { name = name, rows = {} }
-    for h = 1, #block.hidden_sizes do fusion.rows[h] = winners_of(table_of, block.index, f, h) end
-    tp_table.fusions[f] = fusion
+    tp_table.fusions[f] = { name = name, rows = rows_of_winners(table_of, block, f) }
   end
   return tp_table
 end
@@ -287,7 +297,7 @@ end
 
 -- Whether no row of a source has tokens and a hidden size.
 function model.is_by_bytes(source)
-  return sequences.all(by_bytes.slices(source.rows).all, function(slice) return slice.sizes_only end)
+  return sequences.all(source.rows:slices(), function(slice) return slice.sizes_only end)
 end
 
 -- The dtypes, ops and modes of a table, for people.

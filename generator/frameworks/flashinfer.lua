@@ -2,9 +2,9 @@
 -- which another strategy than these is best. Renders nothing.
 --
 -- flashinfer.view(source) gives { capability = "9.0", dtype, read_as, largest, fusions }: fusions { name,
--- patterns = FlashInfer's names, worlds ascending { tp, shots, best } }; shots and best are ranges { last =
--- bytes, inclusive (nil: no end), is } that follow each other: `is` whether one shot is better than two, and
--- whether any of them is the best of all strategies.
+-- patterns = FlashInfer's names, worlds ascending { tp, shots, best } }; shots and best are ranges that
+-- follow each other, as lists { last = bytes, inclusive (false: no end), is }: `is` whether one shot is
+-- better than two, and whether any of them is the best of all strategies.
 -- flashinfer.lacks(source), flashinfer.gaps(): see formats/list.lua.
 local by_bytes = require "sizes.by_bytes"
 local facts = require("frameworks.reader_facts").flashinfer
@@ -18,15 +18,20 @@ local OWN = { ONESHOT = true, TWOSHOT = true }
 local function is_own(strategy) return OWN[strategy.name] == true end
 local function is_any() return true end
 
+local function ranges_of(tp_table, names)
+  local last, is = tp_table.sizes:ranges(names)
+  return { last = last, is = is }
+end
+
 local function worlds_of(source, fusion)
   local best_of = {}
   for _, tp_table in ipairs(by_bytes.tp_tables(source, is_any, fusion)) do
-    best_of[tp_table.tp] = tp_table.sizes:ranges(OWN)
+    best_of[tp_table.tp] = ranges_of(tp_table, OWN)
   end
   return sequences.map(by_bytes.tp_tables(source, is_own, fusion), function(tp_table)
     if not lists.contains(facts.worlds, tp_table.tp) then return nil end
-    return { tp = tp_table.tp, shots = tp_table.sizes:ranges { ONESHOT = true },
-      best = best_of[tp_table.tp] or {} }
+    return { tp = tp_table.tp, shots = ranges_of(tp_table, { ONESHOT = true }),
+      best = best_of[tp_table.tp] or { last = {}, is = {} } }
   end)
 end
 

@@ -6,12 +6,12 @@
 -- inductor_profile.text(view): the file. .view(source) gives { series, groups }: series, the events of one
 -- collective, data type and number of ranks, { name, kernel, ranks, dtype, elements_in, elements_out,
 -- times_us = lists, ascending by size }...; groups = the numbers of ranks, ascending.
-local by_bytes = require "sizes.by_bytes"
+local core_text = require "core.text"
 local facts = require("frameworks.reader_facts").inductor
 local lists = require "lists.lists"
-local numbers = require "base.numbers"
 local ordering = require "base.ordering"
 local sequences = require "base.sequences"
+local sizes_of = require "core.sizes"
 
 local inductor_profile = {}
 
@@ -21,7 +21,7 @@ local STRATEGY = "NCCL"
 -- there is none, of rows without a mode.
 local function slices_of(source)
   local found, of_key = {}, {}
-  for _, slice in ipairs(by_bytes.slices(source.rows).all) do
+  for _, slice in ipairs(source.rows:slices()) do
     local is_plain = slice.fusion == "NONE" and slice.nodes == 1 and (slice.splits or "") == ""
     local has_mode = slice.mode == source.axes.mode
     if is_plain and facts.ops[slice.op] and (has_mode or slice.mode == "unknown") then
@@ -36,7 +36,7 @@ end
 -- The events of a slice; nil: it has none.
 local function series_of(source, slice)
   local op, bytes = facts.ops[slice.op], lists.find("dtypes", slice.dtype).bytes
-  local sizes, times = by_bytes.slices(source.rows).of:medians(slice, STRATEGY)
+  local sizes, times = sizes_of.medians(source.rows, slice, STRATEGY)
   local series = { name = op.name, kernel = op.kernel, ranks = slice.world_size,
     dtype = facts.dtypes[slice.dtype], elements_in = {}, elements_out = {}, times_us = {} }
   for i, size in ipairs(sizes) do
@@ -78,33 +78,35 @@ local function ranks_text(count)
   return "[" .. table.concat(ranks, ", ") .. "]"
 end
 
--- The text of an event of a series, with places for its start, duration and elements.
-local function event_format(series)
-  local ranks = ranks_text(series.ranks)
-  return ('    {"ph": "X", "cat": "kernel", "name": "%s", "pid": 0, "tid": 7, "ts": %%.4f, "dur": %%s,\n' ..
-    '      "args": {"Collective name": "%s", "Process Group Name": "%d", "Process Group Ranks": "%s", ' ..
-    '"Group size": %d, "In msg nelems": %%d, "Out msg nelems": %%d, "dtype": "%s"}}'):format(series.kernel,
-    series.name, series.ranks, ranks, series.ranks, series.dtype)
+-- The text of the events of a series, of which the first one starts at `ts`; and the end of the last one.
+local function events_text(series, ts)
+  local starts = { decimals = 4 }
+  for i, time_us in ipairs(series.times_us) do starts[i], ts = ts, ts + time_us end
+  local args = '"Collective name": "%s", "Process Group Name": "%d", "Process Group Ranks": "%s", ' ..
+    '"Group size": %d, "In msg nelems": '
+  local pieces = {
+    ('    {"ph": "X", "cat": "kernel", "name": "%s", "pid": 0, "tid": 7, "ts": '):format(series.kernel),
+    ', "dur": ',
+    ',\n      "args": {' .. args:format(series.name, series.ranks, ranks_text(series.ranks), series.ranks),
+    ', "Out msg nelems": ', (', "dtype": "%s"}}'):format(series.dtype) }
+  local columns = { starts, series.times_us, series.elements_in, series.elements_out }
+  return core_text.rows(pieces, columns, ",\n"), ts
 end
 
 -- Events follow each other, so that other readers of traces take the file too.
 function inductor_profile.text(view)
-  local events, ts = {}, 0
-  for _, series in ipairs(view.series) do
-    local event, elements_in, elements_out = event_format(series), series.elements_in, series.elements_out
-    for i, time_us in ipairs(series.times_us) do
-      events[#events + 1] = event:format(ts, numbers.shortest(time_us), elements_in[i], elements_out[i])
-      ts = ts + time_us
-    end
-  end
   local groups = sequences.map(view.groups, function(count)
     return ('{"pg_name": "%d", "pg_desc": "undefined", "ranks": %s}'):format(count, ranks_text(count))
   end)
-  return table.concat({ "{", '  "gentables": {"format": "PyTorch profile-guided estimates", "version": 1},',
-    '  "schemaVersion": 1,',
-    ('  "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": %d, "pg_config": [\n    %s]},')
-      :format(view.groups[#view.groups], table.concat(groups, ",\n    ")),
-    '  "traceEvents": [', table.concat(events, ",\n") }, "\n") .. "\n  ]\n}\n"
+  local parts, ts = { '{\n  "gentables": {"format": "PyTorch profile-guided estimates", "version": 1},\n' ..
+    '  "schemaVersion": 1,\n' ..
+    ('  "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": %d, "pg_config": [\n    %s]},\n')
+      :format(view.groups[#view.groups], table.concat(groups, ",\n    ")) .. '  "traceEvents": [\n' }, 0.0
+  for i, series in ipairs(view.series) do
+    parts[2 * i], ts = events_text(series, ts)
+    parts[2 * i + 1] = i < #view.series and ",\n" or "\n  ]\n}\n"
+  end
+  return core_text.concat(parts)
 end
 
 -- What the trace cannot express, as lines.

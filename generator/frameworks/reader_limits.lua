@@ -2,6 +2,7 @@
 -- every series of choices can be expressed. A way is what a reader has a name for: one or several strategies.
 -- The limits are those that lose least; the rest is a miss, which the files and reports list.
 local by_bytes = require "sizes.by_bytes"
+local core_text = require "core.text"
 local lookup_rule = require "core.lookup_rule"
 local ordering = require "base.ordering"
 local quantities = require "base.quantities"
@@ -52,34 +53,42 @@ function reader_limits.answers(answer, cuts)
   return answers
 end
 
+-- Misses (of ways:misses() in ways_lua.c) as items of a Python list, tuples that begin with `head`, each on a
+-- line of its own.
+function reader_limits.misses_text(misses, head)
+  local last = {}
+  for i, bytes in ipairs(misses.last) do last[i] = bytes or "None" end
+  local pieces = { "\n    (" .. head .. ", ", ", ", ', "', '", "', '"),' }
+  return core_text.rows(pieces, { misses.first, last, misses.chosen, misses.answered }, "")
+end
+
 local MOST_LINES = 8
 
--- A miss as a line for people; `where`: the ranks, and more.
-local function miss_in_words(miss, where)
-  local range = miss.last and ("%s to %s"):format(quantities.bytes(miss.first), quantities.bytes(miss.last))
-    or "from " .. quantities.bytes(miss.first) .. " on"
-  local cost = miss.mean and ("; mean loss %.1f %%, at most %.1f %%"):format(100 * miss.mean, 100 * miss.most)
+-- A miss, by its index, as a line for people; `where`: the ranks, and more.
+local function miss_in_words(misses, at, where)
+  local first, last, mean = quantities.bytes(misses.first[at]), misses.last[at], misses.mean[at]
+  local range = last and ("%s to %s"):format(first, quantities.bytes(last)) or "from " .. first .. " on"
+  local cost = mean and ("; mean loss %.1f %%, at most %.1f %%"):format(100 * mean, 100 * misses.most[at])
     or "; the loss was not measured"
-  return ("%s, %s: its file answers %s, and the choice is %s%s"):format(where, range, miss.answered,
-    miss.chosen, cost)
+  return ("%s, %s: its file answers %s, and the choice is %s%s"):format(where, range, misses.answered[at],
+    misses.chosen[at], cost)
 end
 
--- Whether a miss comes before another one in a list of those that lose most; an unknown loss comes first.
-local function loses_more(a, b)
-  if a.most ~= b.most then return (a.most or math.huge) > (b.most or math.huge) end
-  return a.first < b.first
-end
-
--- Those of many misses that lose most, in order.
+-- The indices of those of many misses that lose most, in order; an unknown loss comes first.
 local function worst_of(misses)
-  local worst = {}
-  for _, miss in ipairs(misses) do
-    if #worst < MOST_LINES or loses_more(miss, worst[MOST_LINES]) then
+  local worst, first = {}, misses.first
+  local function loses_more(a, b)
+    local loss, other = misses.most[a], misses.most[b]
+    if loss ~= other then return (loss or math.huge) > (other or math.huge) end
+    return first[a] < first[b]
+  end
+  for i in ipairs(first) do
+    if #worst < MOST_LINES or loses_more(i, worst[MOST_LINES]) then
       local at = math.min(#worst + 1, MOST_LINES)
-      while at > 1 and loses_more(miss, worst[at - 1]) do
+      while at > 1 and loses_more(i, worst[at - 1]) do
         worst[at], at = worst[at - 1], at - 1
       end
-      worst[at] = miss
+      worst[at] = i
     end
   end
   return worst
@@ -87,10 +96,10 @@ end
 
 -- The misses of one place as lines for people: those that lose most, and how many more there are.
 function reader_limits.misses_in_words(misses, where)
-  local lines = sequences.map(worst_of(misses), function(miss) return miss_in_words(miss, where) end)
-  if #misses > MOST_LINES then
+  local lines = sequences.map(worst_of(misses), function(at) return miss_in_words(misses, at, where) end)
+  if #misses.first > MOST_LINES then
     lines[#lines + 1] = ("%s: and %d more ranges of sizes, which lose less; GAPS in the file has all"):format(
-      where, #misses - MOST_LINES)
+      where, #misses.first - MOST_LINES)
   end
   return lines
 end

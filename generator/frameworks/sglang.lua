@@ -1,9 +1,10 @@
 -- The limits of SGLang's custom all-reduce, version 2, for graphs and for eager calls. Renders nothing.
 --
--- sglang.view(source) gives { capability = "9.0", major, minor, dtype, read_as, worlds }: worlds ascending {
--- tp, graph, eager }, each { push = bytes up to which it pushes in one shot (0: never), pull = bytes up to
--- which it pulls in two, multicast = { first, last } (nil: never), within which the switch adds, misses (of
--- ways:misses() in ways_lua.c), mode = that of its rows, untimed = the ways without a time, which are off }.
+-- sglang.view(source) gives { capability = "9.0", major, minor, dtype, read_as, misses_text (of
+-- reader_limits.lua), worlds }: worlds ascending { tp, graph, eager }, each { push = bytes up to which it
+-- pushes in one shot (0: never), pull = bytes up to which it pulls in two, multicast = { first, last } (nil:
+-- never), within which the switch adds, misses (of ways:misses() in ways_lua.c), mode = that of its rows,
+-- untimed = the ways without a time, which are off }.
 -- sglang.lacks(source), sglang.gaps(source): see formats/list.lua.
 --
 -- SGLang tries the push, multicast and the pull in this order, and then NCCL. It has two more ways, a pull in
@@ -95,7 +96,7 @@ local function view_of(source)
     return (has_own_time(world.graph) or has_own_time(world.eager)) and world or nil
   end)
   return { capability = ("%d.%d"):format(major, minor), major = major, minor = minor, worlds = worlds,
-    dtype = source.axes.dtype, read_as = facts.read_as }
+    dtype = source.axes.dtype, read_as = facts.read_as, misses_text = reader_limits.misses_text }
 end
 
 function sglang.view(source)

@@ -1,6 +1,7 @@
 -- The limits of vLLM's all-reduces, for its dictionaries of them. Renders nothing.
 --
--- vllm.view(source) gives { sm, capability = "9.0", dtype, read_as, worlds, fused, symmetric_from }:
+-- vllm.view(source) gives { sm, capability = "9.0", dtype, read_as, misses_text (of reader_limits.lua),
+-- worlds, fused, symmetric_from }:
 --   worlds  ascending { tp, custom = bytes below which its custom allreduce is used (0: never; nil: not
 --           measured), symmetric = the most bytes of torch's symmetric memory (nil: not measured), window =
 --           { low, high } (nil: NCCL's symmetric memory was not measured): it is used up to low and from high
@@ -174,7 +175,8 @@ local function view_of(source)
   local sm, worlds = sm_of(source), worlds_of(source)
   local smallest = sequences.find(worlds, function(world) return world.window ~= nil end)
   return { sm = sm, capability = ("%d.%d"):format(sm // 10, sm % 10), dtype = source.axes.dtype,
-    read_as = facts.read_as, worlds = worlds, fused = fused_worlds(source),
+    read_as = facts.read_as, misses_text = reader_limits.misses_text, worlds = worlds,
+    fused = fused_worlds(source),
     symmetric_from = smallest and math.min(smallest.tp, facts.nccl_symmetric_from) }
 end
 

@@ -27,9 +27,9 @@
 
 static const char rows_type[] = "gentables.rows";
 
-// Pushes a value that owns rows; NULL so far.
+// Pushes a value that owns rows; NULL so far. Its user value keeps their slices.
 static struct rows **push_rows(lua_State *lua) {
-    struct rows **rows = lua_newuserdatauv(lua, sizeof(struct rows *), 0);
+    struct rows **rows = lua_newuserdatauv(lua, sizeof(struct rows *), 1);
     *rows = NULL;
     luaL_setmetatable(lua, rows_type);
     return rows;
@@ -426,6 +426,7 @@ int luaopen_core_rows(lua_State *lua) {
                                        {"__gc", lua_free},
                                        {NULL, NULL}};
     make_type(lua, rows_type, methods);
+    rows_lua_make_slices_type(lua);
     luaL_newlib(lua, functions);
     set_integer(lua, "LAUNCHES_MAX", LAUNCHES_MAX);
     set_integer(lua, "HIDDEN_SIZE_NONE", HIDDEN_SIZE_NONE);

@@ -31,8 +31,24 @@ struct slice_key slice_key_take(lua_State *lua, int index);
 void rows_lua_push(lua_State *lua, const struct column *column, struct row *row,
                    const struct row_detail *detail);
 
+// Slices in the order of their first rows. The rows of slice i, in their order, are row[begin[i]] to
+// row[begin[i + 1] - 1].
+struct slice_rows {
+    struct slice_key *keys;
+    size_t count;
+    size_t *begin; // count + 1
+    uint32_t *row; // indices of rows
+};
+
+// The slices of the rows at stack index `index`, found once and kept with them.
+const struct slice_rows *rows_lua_slice_rows(lua_State *lua, int index);
+
+// The index of a slice; `count` if no row is of it.
+size_t slice_rows_find(const struct slice_rows *of, struct slice_key key);
+
 // Methods of rows; see rows_slices.c.
 int rows_lua_slices(lua_State *lua);
 int rows_lua_slice(lua_State *lua);
+void rows_lua_make_slices_type(lua_State *lua);
 
 #endif

@@ -10,10 +10,95 @@
 //   hidden_size.
 #include <lauxlib.h>
 #include <lua.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bindings.h"
 #include "rows_lua.h"
+
+static const char slices_type[] = "gentables.slices";
+
+// ---- the rows of each slice, found in one pass
+
+size_t slice_rows_find(const struct slice_rows *of, struct slice_key key) {
+    size_t i = 0;
+    while (i < of->count && !slice_key_equal(of->keys[i], key)) i++;
+    return i;
+}
+
+// Enters a new slice. `room`: for how many there is space. False: out of memory.
+static bool enter_slice(struct slice_rows *of, size_t *room, struct slice_key key) {
+    if (of->count == *room) {
+        size_t more = 2 * *room + 16;
+        struct slice_key *keys = realloc(of->keys, more * sizeof *keys);
+        if (keys == NULL) return false;
+        of->keys = keys, *room = more;
+    }
+    of->keys[of->count++] = key;
+    return true;
+}
+
+// Sets slice_of[row] for all rows. Neighbours mostly are of one slice. False: out of memory.
+static bool find_slices(const struct rows *rows, struct slice_rows *of, uint32_t *slice_of) {
+    size_t room = 0, last = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        struct slice_key key = slice_key_of(&rows->row[i].key);
+        if (of->count == 0 || !slice_key_equal(of->keys[last], key)) last = slice_rows_find(of, key);
+        if (last == of->count && !enter_slice(of, &room, key)) return false;
+        slice_of[i] = (uint32_t)last;
+    }
+    return true;
+}
+
+static bool make_slices(const struct rows *rows, struct slice_rows *of) {
+    *of = (struct slice_rows){.keys = NULL};
+    uint32_t *slice_of = malloc((rows->count + 1) * sizeof *slice_of);
+    of->row = malloc((rows->count + 1) * sizeof *of->row);
+    bool ok = slice_of != NULL && of->row != NULL && find_slices(rows, of, slice_of);
+    // begin[i + 1] is first the next free place of slice i; when all rows are placed, it is the end.
+    if (ok) of->begin = calloc(of->count + 2, sizeof *of->begin);
+    ok = ok && of->begin != NULL;
+    for (size_t i = 0; ok && i < rows->count; i++) {
+        if (slice_of[i] + 1 < of->count) of->begin[slice_of[i] + 2]++;
+    }
+    for (size_t i = 2; ok && i <= of->count; i++) of->begin[i] += of->begin[i - 1];
+    for (size_t i = 0; ok && i < rows->count; i++) of->row[of->begin[slice_of[i] + 1]++] = (uint32_t)i;
+    free(slice_of);
+    return ok;
+}
+
+static int free_slices(lua_State *lua) {
+    struct slice_rows *of = luaL_checkudata(lua, 1, slices_type);
+    free(of->keys);
+    free(of->begin);
+    free(of->row);
+    *of = (struct slice_rows){.keys = NULL};
+    return 0;
+}
+
+void rows_lua_make_slices_type(lua_State *lua) {
+    static const luaL_Reg methods[] = {{"__gc", free_slices}, {NULL, NULL}};
+    make_type(lua, slices_type, methods);
+}
+
+const struct slice_rows *rows_lua_slice_rows(lua_State *lua, int index) {
+    const struct rows *rows = rows_check(lua, index);
+    index = lua_absindex(lua, index);
+    if (lua_getiuservalue(lua, index, 1) == LUA_TNIL) {
+        struct slice_rows *made = lua_newuserdatauv(lua, sizeof *made, 0);
+        *made = (struct slice_rows){.keys = NULL};
+        luaL_setmetatable(lua, slices_type);
+        if (!make_slices(rows, made)) luaL_error(lua, "out of memory");
+        lua_setiuservalue(lua, index, 1);
+        lua_pop(lua, 1);
+        lua_getiuservalue(lua, index, 1);
+    }
+    const struct slice_rows *of = lua_touserdata(lua, -1);
+    lua_pop(lua, 1);
+    return of;
+}
+
+// ---- slices for Lua
 
 void block_key_set(lua_State *lua, const struct cell_key *key) {
     const struct lists *lists = lists_of(lua);
@@ -47,30 +132,11 @@ static void push_slice(lua_State *lua, struct slice_key key, const struct lists 
 }
 
 int rows_lua_slices(lua_State *lua) {
-    const struct rows *rows = rows_check(lua, 1);
-    struct slice_key *keys = NULL; // few; in Lua's memory, so that an error leaks nothing
-    size_t *counts = NULL, found = 0, room = 0, last = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        struct slice_key key = slice_key_of(&rows->row[i].key);
-        if (found == 0 || !slice_key_equal(keys[last], key)) {
-            for (last = 0; last < found && !slice_key_equal(keys[last], key); last++) continue;
-        }
-        if (last == room) {
-            size_t more = 2 * room + 16;
-            struct slice_key *all_keys = lua_newuserdatauv(lua, more * sizeof *keys, 0);
-            size_t *all_counts = lua_newuserdatauv(lua, more * sizeof *counts, 0);
-            if (found > 0) memcpy(all_keys, keys, found * sizeof *keys);
-            if (found > 0) memcpy(all_counts, counts, found * sizeof *counts);
-            keys = all_keys, counts = all_counts, room = more;
-            luaL_checkstack(lua, 4, "too many slices");
-        }
-        if (last == found) keys[found] = key, counts[found++] = 0;
-        counts[last]++;
-    }
-    lua_createtable(lua, (int)found, 0);
-    for (size_t i = 0; i < found; i++) {
-        push_slice(lua, keys[i], lists_of(lua));
-        set_integer(lua, "count", (lua_Integer)counts[i]);
+    const struct slice_rows *of = rows_lua_slice_rows(lua, 1);
+    lua_createtable(lua, (int)of->count, 0);
+    for (size_t i = 0; i < of->count; i++) {
+        push_slice(lua, of->keys[i], lists_of(lua));
+        set_integer(lua, "count", (lua_Integer)(of->begin[i + 1] - of->begin[i]));
         lua_seti(lua, -2, (lua_Integer)i + 1);
     }
     return 1;
@@ -168,20 +234,20 @@ static void push_value(lua_State *lua, const struct column *column, struct row *
 
 int rows_lua_slice(lua_State *lua) {
     const struct rows *rows = rows_check(lua, 1);
-    struct slice_key key = slice_key_take(lua, 2);
+    const struct slice_rows *of = rows_lua_slice_rows(lua, 1);
     const struct column *columns[COLUMNS_MAX];
+    size_t slice = slice_rows_find(of, slice_key_take(lua, 2));
+    size_t begin = slice < of->count ? of->begin[slice] : 0;
+    int count = slice < of->count ? (int)(of->begin[slice + 1] - begin) : 0;
     int column_count = take_columns(lua, columns), first = lua_gettop(lua) + 1;
     luaL_checkstack(lua, COLUMNS_MAX + 4, "a slice");
-    for (int i = 0; i < column_count; i++) lua_newtable(lua);
-    lua_Integer count = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        if (!slice_key_equal(slice_key_of(&rows->row[i].key), key)) continue;
-        struct row row = rows->row[i];
-        const struct row_detail *detail = rows_detail_of(rows, i);
-        count++;
+    for (int i = 0; i < column_count; i++) lua_createtable(lua, count, 0);
+    for (int i = 0; i < count; i++) {
+        struct row row = rows->row[of->row[begin + (size_t)i]];
+        const struct row_detail *detail = rows_detail_of(rows, of->row[begin + (size_t)i]);
         for (int j = 0; j < column_count; j++) {
             push_value(lua, columns[j], &row, detail);
-            lua_seti(lua, first + j, count);
+            lua_rawseti(lua, first + j, i + 1);
         }
     }
     lua_createtable(lua, 0, column_count + 1);

@@ -39,21 +39,17 @@ local function is_of(slice, time)
     time.fusion == slice.fusion
 end
 
-local slices_by_rows = setmetatable({}, { __mode = "k" })
+local slices_by_source = setmetatable({}, { __mode = "k" })
 
--- The slices of rows: { all = of rows:slices(), of = of core.sizes }, made once.
-function by_bytes.slices(rows)
-  slices_by_rows[rows] = slices_by_rows[rows] or { all = rows:slices(), of = sizes.slices(rows) }
-  return slices_by_rows[rows]
-end
-
--- The slices of the rows of a source, then those of its predictions, { ..., is_predicted = true }.
+-- The slices of the rows of a source, then those of its predictions, { ..., is_predicted = true }; made once.
 local function all_slices(source)
-  local slices, found = sequences.join { by_bytes.slices(source.rows).all }, predictions.of_source(source)
+  if slices_by_source[source] then return slices_by_source[source] end
+  local slices, found = source.rows:slices(), predictions.of_source(source)
   for _, block in ipairs(found and found.blocks or {}) do
     slices[#slices + 1] = { world_size = block.world_size, nodes = block.nodes, dtype = block.dtype,
       op = block.op, mode = block.mode, fusion = block.fusion, sizes_only = false, is_predicted = true }
   end
+  slices_by_source[source] = slices
   return slices
 end
 
@@ -99,8 +95,7 @@ end
 
 local function times_of(source, slice)
   local is_in_rows = not slice.is_predicted
-  return by_bytes.slices(source.rows).of:times(is_in_rows and slice or nil, others_of(source, slice),
-    source.loopback)
+  return sizes.times(source.rows, is_in_rows and slice or nil, others_of(source, slice), source.loopback)
 end
 
 local function points_of(source, slice, allowed, times)

@@ -58,6 +58,7 @@ static bool take_evidence(const struct making *making, size_t shape_count, doubl
     uint8_t covered[NAMES_MAX];
     size_t column[NAMES_MAX], count = 0;
     struct loss_figures figures[NAMES_MAX];
+    if (making->evidence == NULL) return true;
     for (size_t c = 0; c < points->width; c++) {
         if (isnan(losses[c]) || !evidence_covers(making->evidence, points->strategies[c])) continue;
         column[count] = c;
@@ -80,8 +81,11 @@ static size_t sum_shapes(const struct making *making, size_t first, size_t end, 
     for (size_t i = first; i < end; i++) {
         if (!has_time(making, i, only_measured)) continue;
         const struct size_shape *shape = &making->times->shape[i];
-        making->shapes[(*shape_count)++] =
-            (struct evidence_shape){making->fusion, log2(shape->hidden_size), log2(shape->num_tokens), 1};
+        if (making->evidence != NULL) {
+            making->shapes[*shape_count] =
+                (struct evidence_shape){making->fusion, log2(shape->hidden_size), log2(shape->num_tokens), 1};
+        }
+        ++*shape_count;
         add_shape(making, i, losses, counts);
     }
     for (size_t c = 0; c < width; c++) {

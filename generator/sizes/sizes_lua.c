@@ -1,10 +1,9 @@
 // require "core.sizes": choices by message size for Lua; by_bytes.lua has their rule.
 //
-// - slices(rows) gives the rows of each slice, found in one pass.
-//   slices:times(slice, others, loopback) gives the times of a slice (of rows:slices(); nil: none of rows)
+// - times(rows, slice, others, loopback) gives the times of a slice (of rows:slices(); nil: none of rows)
 //   and those in `others`, { { num_tokens =, hidden_size =, size = bytes, strategy =, time_us =,
 //   is_measured = }... }. Times of the placement loopback count with `loopback` only.
-//   slices:medians(slice, NAME) gives the sizes with a time of a strategy, in bytes, ascending, and the
+// - medians(rows, slice, NAME) gives the sizes with a time of a strategy, in bytes, ascending, and the
 //   medians of these times, as two lists; rows of the placement loopback do not count.
 // - times:strategies() gives { NAME = true... }.
 //   times:points(rows, slice, { may_win = { NAME = true }, loopback = }) gives points: sizes with the
@@ -15,7 +14,8 @@
 //   points:choose(regret) chooses at each point; the methods below need it.
 //   points:segments(strategies) gives { { first, last = bytes (nil: no end), strategy = one of the rows in
 //   `strategies` (lists.strategies) }... }.
-//   points:ranges(names) gives { { last, is = whether `names` has the choice }... }.
+//   points:ranges(names) gives ranges as two lists: their last sizes (false: no end), and whether `names` has
+//   the choice.
 //   points:without(NAME, regret) gives points without the losses of a strategy, which have choices; nil if
 //   there are none.
 //   points:ways(way_of): see ways_lua.c.
@@ -27,9 +27,7 @@
 #include "rows/rows_lua.h"
 #include "size_times.h"
 #include "sizes_lua.h"
-#include "slice_rows.h"
 
-static const char slices_type[] = "gentables.slices";
 static const char times_type[] = "gentables.size_times";
 static const char points_type[] = "gentables.size_points";
 static const char evidence_type[] = "gentables.size_evidence";
@@ -39,29 +37,6 @@ static int out_of_memory(lua_State *lua) {
 }
 
 // ---- times
-
-// The rows of slices, which its user value keeps.
-struct slices {
-    const struct rows *rows;
-    struct slice_rows of;
-};
-
-static int lua_slices(lua_State *lua) {
-    const struct rows *rows = rows_check(lua, 1);
-    struct slices *slices = lua_newuserdatauv(lua, sizeof *slices, 1);
-    *slices = (struct slices){.rows = rows};
-    luaL_setmetatable(lua, slices_type);
-    lua_pushvalue(lua, 1);
-    lua_setiuservalue(lua, -2, 1);
-    return slice_rows_make(rows, &slices->of) ? 1 : out_of_memory(lua);
-}
-
-static int free_slices(lua_State *lua) {
-    struct slices *slices = luaL_checkudata(lua, 1, slices_type);
-    slice_rows_free(&slices->of);
-    slices->of = (struct slice_rows){.keys = NULL};
-    return 0;
-}
 
 static struct size_time time_of(const struct row *row) {
     return (struct size_time){row->time_us,         row->size_bytes, row->key.num_tokens,
@@ -79,19 +54,20 @@ static struct size_time take_time(lua_State *lua, const struct lists *lists) {
 }
 
 static int lua_times(lua_State *lua) {
-    const struct slices *slices = luaL_checkudata(lua, 1, slices_type);
+    const struct rows *rows = rows_check(lua, 1);
+    const struct slice_rows *of = rows_lua_slice_rows(lua, 1);
     const struct lists *lists = lists_of(lua);
     luaL_checktype(lua, 3, LUA_TTABLE);
     bool loopback_counts = lua_toboolean(lua, 4);
     uint8_t loopback = names_index(&lists->placements, "loopback");
     size_t begin = 0, end = 0, others = (size_t)luaL_len(lua, 3), count = 0;
     if (!lua_isnil(lua, 2)) {
-        size_t slice = slice_rows_find(&slices->of, slice_key_take(lua, 2));
-        if (slice < slices->of.count) begin = slices->of.begin[slice], end = slices->of.begin[slice + 1];
+        size_t slice = slice_rows_find(of, slice_key_take(lua, 2));
+        if (slice < of->count) begin = of->begin[slice], end = of->begin[slice + 1];
     }
     struct size_time *times = lua_newuserdatauv(lua, (end - begin + others + 1) * sizeof *times, 0);
     for (size_t i = begin; i < end; i++) {
-        const struct row *row = &slices->rows->row[slices->of.row[i]];
+        const struct row *row = &rows->row[of->row[i]];
         if (loopback_counts || row->placement != loopback) times[count++] = time_of(row);
     }
     for (size_t i = 0; i < others; i++, lua_pop(lua, 1)) {
@@ -111,16 +87,17 @@ static int by_size_and_time(const void *a, const void *b) {
 }
 
 static int lua_medians(lua_State *lua) {
-    const struct slices *slices = luaL_checkudata(lua, 1, slices_type);
+    const struct rows *rows = rows_check(lua, 1);
+    const struct slice_rows *of = rows_lua_slice_rows(lua, 1);
     const struct lists *lists = lists_of(lua);
-    size_t slice = slice_rows_find(&slices->of, slice_key_take(lua, 2)), count = 0;
+    size_t slice = slice_rows_find(of, slice_key_take(lua, 2)), count = 0;
     uint8_t strategy = names_index(&lists->strategies, luaL_checkstring(lua, 3));
     uint8_t loopback = names_index(&lists->placements, "loopback");
-    luaL_argcheck(lua, slice < slices->of.count, 2, "no such slice");
-    size_t begin = slices->of.begin[slice], end = slices->of.begin[slice + 1];
+    luaL_argcheck(lua, slice < of->count, 2, "no such slice");
+    size_t begin = of->begin[slice], end = of->begin[slice + 1];
     struct size_time *times = lua_newuserdatauv(lua, (end - begin + 1) * sizeof *times, 0);
     for (size_t i = begin; i < end; i++) {
-        const struct row *row = &slices->rows->row[slices->of.row[i]];
+        const struct row *row = &rows->row[of->row[i]];
         if (row->strategy == strategy && row->placement != loopback) times[count++] = time_of(row);
     }
     qsort(times, count, sizeof *times, by_size_and_time);
@@ -296,17 +273,23 @@ static int lua_ranges(lua_State *lua) {
     for (size_t c = 0; c < points->width; c++)
         is_named[c] = field_boolean(lua, 2, strategies->name[points->strategies[c]]);
     lua_newtable(lua);
+    lua_newtable(lua);
     lua_Integer count = 0;
     for (size_t p = 0; p < points->count;) {
         bool is = points->chosen[p] != NAME_NONE && is_named[points->chosen[p]];
         while (p < points->count && (points->chosen[p] != NAME_NONE && is_named[points->chosen[p]]) == is)
             p += size_points_alike(points, p);
-        lua_createtable(lua, 0, 2);
-        set_last(lua, size_points_border(points, p - 1));
-        set_boolean(lua, "is", is);
-        lua_seti(lua, -2, ++count);
+        uint64_t last = size_points_border(points, p - 1);
+        if (last == UINT64_MAX) {
+            lua_pushboolean(lua, false);
+        } else {
+            lua_pushinteger(lua, (lua_Integer)last);
+        }
+        lua_rawseti(lua, -3, ++count);
+        lua_pushboolean(lua, is);
+        lua_rawseti(lua, -2, count);
     }
-    return 1;
+    return 2;
 }
 
 static int lua_without(lua_State *lua) {
@@ -322,9 +305,7 @@ static int lua_without(lua_State *lua) {
 
 int luaopen_core_sizes(lua_State *lua);
 int luaopen_core_sizes(lua_State *lua) {
-    static const luaL_Reg functions[] = {{"slices", lua_slices}, {NULL, NULL}};
-    static const luaL_Reg of_slices[] = {
-        {"medians", lua_medians}, {"times", lua_times}, {"__gc", free_slices}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"medians", lua_medians}, {"times", lua_times}, {NULL, NULL}};
     static const luaL_Reg of_times[] = {
         {"points", lua_points}, {"strategies", lua_strategies}, {"__gc", free_times}, {NULL, NULL}};
     static const luaL_Reg of_points[] = {{"choose", lua_choose},     {"list", lua_list},
@@ -333,7 +314,6 @@ int luaopen_core_sizes(lua_State *lua) {
                                          {"without", lua_without},   {"__len", lua_count},
                                          {"__gc", free_points},      {NULL, NULL}};
     static const luaL_Reg of_evidence[] = {{"__gc", free_evidence}, {NULL, NULL}};
-    make_type(lua, slices_type, of_slices);
     make_type(lua, times_type, of_times);
     make_type(lua, points_type, of_points);
     make_type(lua, evidence_type, of_evidence);

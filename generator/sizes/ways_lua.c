@@ -11,11 +11,12 @@
 //   gains less than `regret` is noise.
 // - ways:beside(way, answers, NAME) gives the losses of two ways: `way`, and, as NAME, the answers of a
 //   reader: { { last = bytes, inclusive (nil: no end), way }... }, ascending.
-// - ways:misses(answers, step) gives the sizes at which a reader does not answer the choice of the points:
-//   { { first, last (nil: no end), chosen, answered = ways, mean, most = loss (nil: unknown) }... }.
-//   `step`: the reader has no other sizes than its multiples.
+// - ways:misses(answers, step) gives the sizes at which a reader does not answer the choice of the points, as
+//   lists of equal length: { first, last (false: no end), chosen, answered = ways, mean, most = loss (false:
+//   unknown) }. `step`: the reader has no other sizes than its multiples.
 #include <lauxlib.h>
 #include <lua.h>
+#include <math.h>
 
 #include "base/bindings.h"
 #include "sizes_lua.h"
@@ -222,30 +223,56 @@ static int lua_beside(lua_State *lua) {
     return 1;
 }
 
-// The list of misses at the top of the stack, and the names at `names`.
+// The columns of misses: tables on the stack, from index `columns` on; and the names of ways at `names`.
+enum { FIRST, LAST, CHOSEN, ANSWERED, MEAN, MOST, MISS_COLUMNS };
+static const char *const miss_columns[MISS_COLUMNS] = {"first", "last", "chosen", "answered", "mean", "most"};
 struct miss_list {
     lua_State *lua;
-    int names;
+    int names, columns;
     lua_Integer count;
 };
 
-static void set_way(lua_State *lua, const char *field, uint8_t way, int names) {
-    if (way == WAY_NONE) return;
-    lua_rawgeti(lua, names, way + 1);
-    lua_setfield(lua, -2, field);
+// Pops the value of the last miss in a column.
+static void enter(const struct miss_list *list, int column) {
+    lua_rawseti(list->lua, list->columns + column, list->count);
 }
 
-static void push_miss(void *context, const struct way_miss *miss) {
+static void enter_bytes(const struct miss_list *list, int column, uint64_t bytes) {
+    if (bytes == UINT64_MAX) {
+        lua_pushboolean(list->lua, false);
+    } else {
+        lua_pushinteger(list->lua, (lua_Integer)bytes);
+    }
+    enter(list, column);
+}
+
+static void enter_way(const struct miss_list *list, int column, uint8_t way) {
+    if (way == WAY_NONE) {
+        lua_pushboolean(list->lua, false);
+    } else {
+        lua_rawgeti(list->lua, list->names, way + 1);
+    }
+    enter(list, column);
+}
+
+static void enter_loss(const struct miss_list *list, int column, double loss) {
+    if (isnan(loss)) {
+        lua_pushboolean(list->lua, false);
+    } else {
+        lua_pushnumber(list->lua, loss);
+    }
+    enter(list, column);
+}
+
+static void enter_miss(void *context, const struct way_miss *miss) {
     struct miss_list *list = context;
-    lua_State *lua = list->lua;
-    lua_createtable(lua, 0, 8);
-    set_integer(lua, "first", (lua_Integer)miss->first);
-    if (miss->last != UINT64_MAX) set_integer(lua, "last", (lua_Integer)miss->last);
-    set_way(lua, "chosen", miss->chosen, list->names);
-    set_way(lua, "answered", miss->answered, list->names);
-    set_number(lua, "mean", miss->mean);
-    set_number(lua, "most", miss->most);
-    lua_seti(lua, -2, ++list->count);
+    list->count++;
+    enter_bytes(list, FIRST, miss->first);
+    enter_bytes(list, LAST, miss->last);
+    enter_way(list, CHOSEN, miss->chosen);
+    enter_way(list, ANSWERED, miss->answered);
+    enter_loss(list, MEAN, miss->mean);
+    enter_loss(list, MOST, miss->most);
 }
 
 static int lua_misses(lua_State *lua) {
@@ -257,9 +284,12 @@ static int lua_misses(lua_State *lua) {
     luaL_argcheck(lua, step >= 1, 3, "a step above 0 is required");
     if (lua_getiuservalue(lua, 1, POINTS) == LUA_TNIL) return luaL_error(lua, "ways without choices");
     const struct size_points *points = sizes_lua_check(lua, -1);
-    lua_newtable(lua);
-    struct miss_list list = {lua, names, 0};
-    way_points_misses(points, &ways->of, ways->way_of, answers, (uint64_t)step, &list, push_miss);
+    luaL_checkstack(lua, MISS_COLUMNS + 4, "misses");
+    lua_createtable(lua, 0, MISS_COLUMNS);
+    struct miss_list list = {lua, names, lua_gettop(lua) + 1, 0};
+    for (int i = 0; i < MISS_COLUMNS; i++) lua_newtable(lua);
+    way_points_misses(points, &ways->of, ways->way_of, answers, (uint64_t)step, &list, enter_miss);
+    for (int i = MISS_COLUMNS; i-- > 0;) lua_setfield(lua, list.columns - 1, miss_columns[i]);
     return 1;
 }
 

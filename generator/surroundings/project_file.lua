@@ -10,7 +10,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
 local lua_data = require "codec.lua_data"
-local numbers = require "base.numbers"
+local core_text = require "core.text"
 local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 local text = require "base.text"
@@ -29,7 +29,7 @@ local function kind_of(value) return KINDS[type(value)] or "a " .. type(value) e
 -- The text of a value on the command line; nil: it is none.
 local function text_of(value)
   if type(value) == "string" then return value end
-  return type(value) == "number" and numbers.shortest(value) or nil
+  return type(value) == "number" and core_text.shortest(value) or nil
 end
 
 -- The real path of the longest part of `path`, from its beginning, that exists; nil: it ends at a link that

@@ -193,9 +193,7 @@ struct cell_key grid_key(const struct grid *grid, size_t cell) {
 }
 
 uint32_t grid_power_below(uint32_t value) {
-    uint32_t power = 1;
-    while (value / power >= 2) power *= 2;
-    return power;
+    return 1u << (31 - __builtin_clz(value));
 }
 
 uint64_t grid_border(uint64_t lower, uint64_t upper) {

@@ -5,6 +5,8 @@
 //   mean, rounded down.
 // - borders{ 64, 256 } gives { 128, LARGEST }: for each value, the largest number to which it is the nearest.
 // - nearest({ 64, 256 }, 100) gives 1: the index of the nearest value, by these borders.
+// - octaves({ 3, 5, 6 }) gives { 0, 0, 1, 3... }, how many of the ascending numbers are below each power of
+//   two, 2^0 to 2^30; and the most that lie between two of these, or above the last one: 2.
 // - LARGEST is the largest number that a lookup takes.
 #include <lauxlib.h>
 #include <lua.h>
@@ -55,10 +57,35 @@ static int lua_nearest(lua_State *lua) {
     return 1;
 }
 
+static int lua_octaves(lua_State *lua) {
+    enum { OCTAVES = 31 }; // of a positive int
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    lua_Integer count = luaL_len(lua, 1), below = 0, most = 0;
+    lua_createtable(lua, OCTAVES, 0);
+    for (int octave = 0; octave <= OCTAVES; octave++) {
+        lua_Integer before = below;
+        for (; below < count; below++, lua_pop(lua, 1)) {
+            bool is_below = lua_rawgeti(lua, 1, below + 1) == LUA_TNUMBER &&
+                            (octave == OCTAVES || lua_tointeger(lua, -1) < (lua_Integer)1 << octave);
+            if (!is_below) break;
+        }
+        lua_settop(lua, 2);
+        if (below - before > most) most = below - before;
+        lua_pushinteger(lua, below);
+        if (octave < OCTAVES) lua_rawseti(lua, 2, octave + 1);
+    }
+    lua_settop(lua, 2);
+    lua_pushinteger(lua, most);
+    return 2;
+}
+
 int luaopen_core_lookup_rule(lua_State *lua);
 int luaopen_core_lookup_rule(lua_State *lua) {
-    static const luaL_Reg functions[] = {
-        {"border", lua_border}, {"borders", lua_borders}, {"nearest", lua_nearest}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"border", lua_border},
+                                         {"borders", lua_borders},
+                                         {"nearest", lua_nearest},
+                                         {"octaves", lua_octaves},
+                                         {NULL, NULL}};
     luaL_newlib(lua, functions);
     set_integer(lua, "LARGEST", INT32_MAX);
     return 1;

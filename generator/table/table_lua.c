@@ -16,6 +16,8 @@
 //   { { first =, last = indices of token counts, strategy = an index in the list or 0, margin =, confidence =
 //   the least of its cells, worst_loss = the greatest, derived, predicted = whether any of them is }... }. A
 //   number that no cell has is missing.
+// - table:runs(block, fusion, hidden) gives the `last` and the `strategy` of these runs, as two lists;
+//   table:row(block, fusion, hidden) the whole row as one of them, with the strategy of its first cell.
 // - table:cell(block, fusion, hidden, tokens) gives { strategy =, time_us =, runner_up =, margin =, state =,
 //   confidence =, expected_loss =, worst_loss =, worst_loss_us =, bound_us =, placement =, derived =,
 //   predicted =, low_us =, high_us = }, or nil if the cell is unmeasured.
@@ -99,12 +101,17 @@ static const struct cell *check_row(lua_State *lua, const struct table *table,
     return &table->cells[(*block)->first_cell + row * (*block)->num_tokens.count];
 }
 
+// The index of the winner in lists.strategies; 0: unmeasured.
+static lua_Integer index_of(const struct cell *cell) {
+    return cell->strategy == NAME_NONE ? 0 : cell->strategy + 1;
+}
+
 static int lua_winners(lua_State *lua) {
     const struct grid_block *block;
     const struct cell *cells = check_row(lua, table_lua_check(lua, 1), &block);
     lua_createtable(lua, (int)block->num_tokens.count, 0);
     for (size_t i = 0; i < block->num_tokens.count; i++) {
-        lua_pushinteger(lua, cells[i].strategy == NAME_NONE ? 0 : cells[i].strategy + 1);
+        lua_pushinteger(lua, index_of(&cells[i]));
         lua_seti(lua, -2, (lua_Integer)i + 1);
     }
     return 1;
@@ -161,12 +168,19 @@ static void push_segment(lua_State *lua, const struct cell *cells, size_t first,
     lua_createtable(lua, 0, 7);
     set_integer(lua, "first", (lua_Integer)first + 1);
     set_integer(lua, "last", (lua_Integer)last + 1);
-    set_integer(lua, "strategy", cells[first].strategy == NAME_NONE ? 0 : cells[first].strategy + 1);
+    set_integer(lua, "strategy", index_of(&cells[first]));
     set_number(lua, "margin", margin);
     set_number(lua, "confidence", confidence);
     set_number(lua, "worst_loss", worst);
     set_boolean(lua, "derived", derived);
     set_boolean(lua, "predicted", predicted);
+}
+
+// The last cell of the run that begins at `first`.
+static size_t run_end(const struct cell *cells, size_t count, size_t first) {
+    size_t last = first;
+    while (last + 1 < count && cells[last + 1].strategy == cells[first].strategy) last++;
+    return last;
 }
 
 static int lua_segments(lua_State *lua) {
@@ -175,12 +189,33 @@ static int lua_segments(lua_State *lua) {
     lua_Integer found = 0;
     lua_newtable(lua);
     for (size_t first = 0, last; first < block->num_tokens.count; first = last + 1) {
-        last = first;
-        while (last + 1 < block->num_tokens.count && cells[last + 1].strategy == cells[first].strategy)
-            last++;
+        last = run_end(cells, block->num_tokens.count, first);
         push_segment(lua, cells, first, last);
         lua_seti(lua, -2, ++found);
     }
+    return 1;
+}
+
+static int lua_runs(lua_State *lua) {
+    const struct grid_block *block;
+    const struct cell *cells = check_row(lua, table_lua_check(lua, 1), &block);
+    lua_Integer found = 0;
+    lua_newtable(lua);
+    lua_newtable(lua);
+    for (size_t first = 0, last; first < block->num_tokens.count; first = last + 1) {
+        last = run_end(cells, block->num_tokens.count, first);
+        lua_pushinteger(lua, (lua_Integer)last + 1);
+        lua_rawseti(lua, -3, ++found);
+        lua_pushinteger(lua, index_of(&cells[first]));
+        lua_rawseti(lua, -2, found);
+    }
+    return 2;
+}
+
+static int lua_row(lua_State *lua) {
+    const struct grid_block *block;
+    const struct cell *cells = check_row(lua, table_lua_check(lua, 1), &block);
+    push_segment(lua, cells, 0, block->num_tokens.count - 1);
     return 1;
 }
 
@@ -282,6 +317,8 @@ struct table **table_lua_push(lua_State *lua) {
         {"left_out", lua_left_out},
         {"changes", lua_changes},
         {"segments", lua_segments},
+        {"runs", lua_runs},
+        {"row", lua_row},
         {"tally", table_lua_tally},
         {"__gc", lua_free},
         {NULL, NULL},

@@ -11,8 +11,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "base/bindings.h"
 #include "table_lua.h"
@@ -56,20 +55,51 @@ static void enter(struct tally *tally, const struct cell *cell, size_t number, u
         tally->worst_us = cell->worst_us, tally->worst = number;
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+// Reorders numbers, of at least one, so that the one at `index` has its place in ascending order, with no
+// greater ones before and no lesser ones behind it (Hoare's selection).
+static void put_in_place(double *value, size_t count, size_t index) {
+    ptrdiff_t first = 0, last = (ptrdiff_t)count - 1, place = (ptrdiff_t)index;
+    while (first < last) {
+        double pivot = value[place];
+        ptrdiff_t low = first, high = last;
+        while (low <= high) {
+            while (value[low] < pivot) low++;
+            while (value[high] > pivot) high--;
+            if (low > high) break;
+            double lesser = value[high];
+            value[high--] = value[low];
+            value[low++] = lesser;
+        }
+        if (place > high) first = low;
+        if (place < low) last = high;
+        if (place > high && place < low) return;
+    }
 }
 
-// Sorts numbers, and sets their median and extremes in the table at the top of the stack. NULL sets nothing.
+static double least_of(const double *value, size_t count) {
+    double least = INFINITY;
+    for (size_t i = 0; i < count; i++) least = value[i] < least ? value[i] : least;
+    return least;
+}
+
+static double most_of(const double *value, size_t count) {
+    double most = -INFINITY;
+    for (size_t i = 0; i < count; i++) most = value[i] > most ? value[i] : most;
+    return most;
+}
+
+// Sets the median and the extremes of numbers, which are reordered, in the table at the top of the stack.
+// NULL sets nothing.
 static void set_spread(lua_State *lua, struct numbers *numbers, const char *median, const char *least,
                        const char *most) {
-    size_t count = numbers->count;
+    size_t count = numbers->count, middle = count == 0 ? 0 : (count - 1) / 2;
     if (count == 0) return;
-    qsort(numbers->value, count, sizeof *numbers->value, ascending);
-    set_number(lua, median, (numbers->value[(count - 1) / 2] + numbers->value[count / 2]) / 2);
-    set_number(lua, least, numbers->value[0]);
-    if (most != NULL) set_number(lua, most, numbers->value[count - 1]);
+    set_number(lua, least, least_of(numbers->value, count));
+    if (most != NULL) set_number(lua, most, most_of(numbers->value, count));
+    put_in_place(numbers->value, count, middle);
+    double low = numbers->value[middle];
+    double high = count % 2 == 1 ? low : least_of(numbers->value + middle + 1, count - middle - 1);
+    set_number(lua, median, (low + high) / 2);
 }
 
 static void set_count(lua_State *lua, const char *field, size_t count) {

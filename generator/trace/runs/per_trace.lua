@@ -1,6 +1,6 @@
 -- Calls a function for many traces: for those with a digest in this process, for the others, each opened
 -- once, in a child process.
-local pack = require "codec.pack"
+local pack = require "trace.runs.pack"
 local fail = require "base.fail"
 local run_folder = require "trace.runs.run_folder"
 local sequences = require "base.sequences"
@@ -93,7 +93,7 @@ local function read_traces(files, results, fn, options)
 end
 
 -- files = the entries of run_folder.find -> for each { ok = true, value = the result of fn(source, file), as
--- codec/pack.lua can pack it } or { ok = false, message, code }; source: trace/runs/trace_source.lua.
+-- trace/runs/pack.lua can pack it } or { ok = false, message, code }; source: trace/runs/trace_source.lua.
 -- `options` are those of workers.map, and
 --   needs_trace  the reason not to read digests: a digest without its trace is an error with this text
 function per_trace.map(files, fn, options)

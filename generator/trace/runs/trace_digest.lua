@@ -5,7 +5,7 @@
 --   local info = digest:get { field = "info" }
 --
 -- The file has two lines: "gentables digest", the format and the program's version; the size of the header
--- and its hash. Then come the header and the parts, each as codec/pack.lua writes it. The header:
+-- and its hash. Then come the header and the parts, each as trace/runs/pack.lua writes it. The header:
 --   source, identity  the absolute path of the trace, and its identity (trace_digest.identity) when it was
 --                     read
 --   contents          the hash of the trace's bytes
@@ -18,7 +18,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local opening = require "trace.analysis.opening"
 local ordering = require "base.ordering"
-local pack = require "codec.pack"
+local pack = require "trace.runs.pack"
 local sequences = require "base.sequences"
 local system = require "core.system"
 

@@ -3,7 +3,7 @@
 --
 --   { field = "info", collect = function(rank) -> value }
 --
--- `collect` makes it from an open trace (trace/ops/rank.lua), of values as codec/pack.lua can pack them.
+-- `collect` makes it from an open trace (trace/ops/rank.lua), of values as trace/runs/pack.lua can pack them.
 --
 --   source:get(part) -> its value
 --   source:info()    -> that of trace_source.info_part

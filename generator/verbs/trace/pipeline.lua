@@ -4,7 +4,7 @@
 local against = require "trace.compare.against"
 local digest_folder = require "trace.digests.digest_folder"
 local example_of = require("trace.runs.example").of
-local pack = require "codec.pack"
+local pack = require "trace.runs.pack"
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.gemm_command"
 local gpus = require "lists.gpus"

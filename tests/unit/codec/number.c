@@ -1,6 +1,7 @@
 // number.c: reading rounds as strtod rounds, and a printed number reads back as the same number.
 #include "../../unit_test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,5 +145,54 @@ TEST(random_numbers_print_as_printf_prints_them) {
         char expected[64];
         snprintf(expected, sizeof expected, "%.4f", value);
         expect_printed(value, expected);
+    }
+}
+
+// The shortest of three printf formats that strtod reads as the same number, with a point or an exponent.
+static void expect_shortest(double value) {
+    char text[NUMBER_TEXT_SIZE + 1], expected[64];
+    *number_print_shortest(text, value) = '\0';
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(expected, sizeof expected, "%.*g", digits, value);
+        if (strtod(expected, NULL) == value) break;
+    }
+    if (strpbrk(expected, ".e") == NULL) strcat(expected, ".0");
+    assert_string_equal(text, expected);
+}
+
+TEST(the_shortest_text_is_that_of_printf) {
+    static const double numbers[] = {
+        0,    -0.0, 1,    -1.5,  0.1,  0.3,    1e-3,   1e-4,    1e-5,    0.0001, 9.5e13,           1e14,
+        1e15, 1e16, 5e22, 1e300, 1e23, 5e-324, 0.1e-3, 1.0 / 3, 2.0 / 3, 1e-320, 99999999999999.98};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) expect_shortest(numbers[i]);
+    for (int power = -40; power < 60; power++) {
+        double value = ldexp(1, power);
+        expect_shortest(value);
+        expect_shortest(nextafter(value, 0));
+        expect_shortest(nextafter(value, INFINITY));
+    }
+    for (int i = 0; i < 100000; i++) {
+        double whole = (double)(next_random() >> (11 + next_random() % 50));
+        expect_shortest(whole / (double)(1ULL << next_random() % 60));
+        expect_shortest(whole / 1000);
+    }
+}
+
+static void expect_fixed(double value, int decimals) {
+    char text[NUMBER_TEXT_SIZE + 1], expected[64];
+    *number_print_fixed(text, value, decimals) = '\0';
+    snprintf(expected, sizeof expected, "%.*f", decimals, value);
+    assert_string_equal(text, expected);
+}
+
+TEST(fixed_decimals_are_rounded_as_printf_does) {
+    static const double ties[] = {0,       -0.0,    0.5,      1.5,    2.5,
+                                  0.03125, 0.09375, -0.00001, 1e-300, 999999999999999};
+    for (size_t i = 0; i < sizeof ties / sizeof *ties; i++) {
+        for (int decimals = 0; decimals <= 12; decimals++) expect_fixed(ties[i], decimals);
+    }
+    for (int i = 0; i < 100000; i++) {
+        double value = (double)(next_random() >> 15) / (double)(1ULL << next_random() % 49);
+        if (value < 1e15) expect_fixed(value, (int)(next_random() % 13));
     }
 }

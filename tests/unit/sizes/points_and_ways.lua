@@ -36,7 +36,7 @@ local function points_of(records)
   local all = assert(rows.of("random", records))
   local slice = all:slices()[1]
   luaunit.assertEquals(#all:slices(), 1)
-  local times = sizes.slices(all):times(slice, {}, false)
+  local times = sizes.times(all, slice, {}, false)
   return times:points(all, slice, { may_win = sequences.set(NAMES) })
 end
 
@@ -147,10 +147,11 @@ function tests.test_segments_and_ranges_have_the_choices()
   end
   luaunit.assertEquals(segments[1].first, 0)
   for s = 2, #segments do luaunit.assertEquals(segments[s].first, segments[s - 1].last + 1) end
-  for _, range in ipairs(points:ranges { ONESHOT = true }) do
+  local lasts, is_one_shot = points:ranges { ONESHOT = true }
+  for r, last in ipairs(lasts) do
     for p, point in ipairs(list) do
-      if point.size <= (range.last or math.huge) and best[p] then
-        luaunit.assertEquals(best[p] == "ONESHOT", range.is)
+      if point.size <= (last or math.huge) and best[p] then
+        luaunit.assertEquals(best[p] == "ONESHOT", is_one_shot[r])
         best[p] = nil
       end
     end
@@ -176,6 +177,14 @@ function tests.test_no_path_costs_less_than_the_one_found()
   end
 end
 
+-- Misses, which are columns, one by one.
+local function listed(misses)
+  return sequences.map(misses.first, function(first, i)
+    return { first = first, last = misses.last[i] or nil, chosen = misses.chosen[i],
+      answered = misses.answered[i], mean = misses.mean[i] or nil, most = misses.most[i] or nil }
+  end)
+end
+
 -- Each size is looked up in the misses and compared with the choice and the answer.
 function tests.test_misses_are_the_sizes_with_another_answer()
   local answers, step = { { last = 511, way = "push" }, { last = 512, way = "none" },
@@ -183,7 +192,8 @@ function tests.test_misses_are_the_sizes_with_another_answer()
   for _ = 1, 20 do
     local points = points_of(random_records())
     points:choose(REGRET)
-    local segments, misses = points:segments(lists.strategies), points:ways(way_of):misses(answers, step)
+    local segments = points:segments(lists.strategies)
+    local misses = listed(points:ways(way_of):misses(answers, step))
     local m = 1
     for size = step, 1 << 15, step do
       local segment = sequences.find(segments, function(of) return not of.last or size <= of.last end)
@@ -200,7 +210,7 @@ end
 function tests.test_a_miss_has_the_losses_of_its_points()
   local points = points_of(random_records())
   points:choose(REGRET)
-  for _, miss in ipairs(points:ways(way_of):misses({ { way = "pull" } }, 1)) do
+  for _, miss in ipairs(listed(points:ways(way_of):misses({ { way = "pull" } }, 1))) do
     local sum, most, count = 0, 0, 0
     for _, point in ipairs(points:list()) do
       local mine, other = loss_of(point, miss.chosen), loss_of(point, "pull")
@@ -223,7 +233,7 @@ function tests.test_other_times_count_where_nothing_was_measured()
     return { num_tokens = tokens, hidden_size = 128, size = tokens * 256, strategy = name, time_us = time_us,
       is_measured = false }
   end
-  local times = sizes.slices(all):times(slice, { other(2, "ONESHOT", 5), other(4, "ONESHOT", 3) }, false)
+  local times = sizes.times(all, slice, { other(2, "ONESHOT", 5), other(4, "ONESHOT", 3) }, false)
   luaunit.assertEquals(times:strategies(), { NCCL = true, ONESHOT = true })
   local points = times:points(all, slice, { may_win = { NCCL = true, ONESHOT = true } })
   luaunit.assertEquals(points:list(), { { size = 512, badness = { NCCL = 0, ONESHOT = 0.25 } },
