@@ -69,7 +69,8 @@ end
 
 -- The part that is done, from 0 to 1: never less than before; and the same by what is expected now.
 local function share(self, now)
-  local part = self.total > 0 and (self.done + self.inner) / self.total or self.is_estimate and 0 or 1
+  local part = self.is_estimate and not self.is_finished and 0 or 1
+  if self.total > 0 and not self.is_finished then part = (self.done + self.inner) / self.total end
   local rest = part < 1 and self.seconds_left and self.seconds_left()
   self.is_expected = rest
   if rest then part = (now - self.started) / (now - self.started + rest) end
@@ -156,6 +157,13 @@ function progress:step(rest)
   self.done, self.inner = self.done + 1, 0
   if rest then self.total = self.done + rest end
   draw(self, self.done == self.total, self.done == self.total)
+end
+
+-- Shows that all is done, unless the last step did: for verbs whose number of steps is an estimate.
+function progress:finish()
+  if self.highest == 1 then return end
+  self.is_finished = true
+  draw(self, true, true)
 end
 
 -- Counts `done` of `of` parts of the present step as done, and shows `text`.

@@ -34,6 +34,13 @@ function TestProgress.test_it_never_goes_back()
   lu.assertEquals(filled(bar, 12), 16)
 end
 
+function TestProgress.test_an_estimated_number_of_steps_ends_at_all()
+  local bar = progress.new(nil, io.stdout)
+  bar.started = 0
+  bar:finish()
+  lu.assertEquals(bar:line(10, 200), "[####################] 100 %  ")
+end
+
 function TestProgress.test_with_a_limit_it_shows_the_time()
   local bar = progress.new(nil, io.stdout)
   bar:limit(100, 60)
