@@ -51,8 +51,8 @@ function trace_dir.card(dir, of_gates)
   local path = trace_dir.find_card(dir)
   if not path then
     fail_as_documented("Error: No workload YAML file found in trace directory",
-      "%s: has no *.yaml or *.yml with workload: { model: { phase: inference%s } }, as the card of a run%s", dir,
-      of_gates and ", moe: true" or "",
+      "%s: has no *.yaml or *.yml with workload: { model: { phase: inference%s } }, as the card of a run%s",
+      dir, of_gates and ", moe: true" or "",
       of_gates and "" or "; result files need none: give them, or their folder")
   end
   return trace_dir.read_card(path), path
