@@ -32,9 +32,30 @@ end
 -- text -> value | nil, message. The first call loads core.json, which takes a while.
 function json.decode(text) return require("core.json").decode(text, json.null, array_type) end
 
+-- The text with null in place of NaN, Infinity and -Infinity outside of strings.
+local function finite(text)
+  local is_string = false
+  return (text:gsub('([^"]*)("?)', function(piece, quote)
+    local out = piece
+    if not is_string then
+      out = out:gsub("%f[%w%-]%-?Infinity%f[%W]", "null"):gsub("%f[%w%-]NaN%f[%W]", "null")
+    end
+    local is_escaped = is_string and #piece:match("\\*$") % 2 == 1
+    if not is_escaped then is_string = not is_string end
+    return out .. quote
+  end))
+end
+
 -- text, keys... -> { key = value } of the outermost object, with these keys only | nil, message. For large
--- texts of which little is needed.
-function json.pick(text, ...) return require("core.json").pick(text, json.null, array_type, ...) end
+-- texts of which little is needed. NaN, Infinity and -Infinity, which Python adds to JSON, count as null.
+function json.pick(text, ...)
+  local core = require "core.json"
+  local picked, problem = core.pick(text, json.null, array_type, ...)
+  if picked or not (text:find("Infinity", 1, true) or text:find("NaN", 1, true)) then
+    return picked, problem
+  end
+  return core.pick(finite(text), json.null, array_type, ...)
+end
 
 local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n",
   ["\r"] = "\\r", ["\t"] = "\\t" }

@@ -217,6 +217,10 @@ local function missing(info)
     return ("%s %s, so sheets have no roofline; --gpu NAME takes the peaks of a whole GPU"):format(device,
       part)
   end
+  if not device:find "%d" then -- a product's name has a number
+    return ("the traces do not name their GPU (%q), so sheets have no roofline; --gpu NAME gives it, such as"
+      .. " %s"):format(device, gpus.nearest(device))
+  end
   return ("no peaks of the GPU %s are known, so sheets have no roofline; --gpu NAME takes those of another,"
     .. " nearest are: %s"):format(device, gpus.nearest(device))
 end

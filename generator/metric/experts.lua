@@ -90,7 +90,7 @@ end
 local function check_card(dir)
   trace_dir.check(dir)
   local is_above = not trace_dir.find_card(dir) and trace_dir.find_card(parent_of(dir))
-  local card, path = trace_dir.card(is_above and parent_of(dir) or dir)
+  local card, path = trace_dir.card(is_above and parent_of(dir) or dir, true)
   local moe = trace_dir.value(card, "workload", "model", "moe")
   if moe == true then return end
   fail_as_documented("Error: token_to_expert_assignment metric requires moe: true, found: " ..

@@ -11,6 +11,7 @@
 -- and, for the database, views = { { name, sql }... } over its own table.
 local fail = require "base.fail"
 local file = require "core.file"
+local json = require "codec.json"
 local optional = require "base.optional"
 local sequences = require "base.sequences"
 local text = require "core.sheet_text"
@@ -194,6 +195,25 @@ function sheets.write_xlsx(path, list)
   closed, message = book:close()
   if not closed then return nil, message end
   return notes
+end
+
+-- Sheets for JSON: their names to lists of rows, which have the titles of their cells. Cells without a value, or
+-- without a finite one, are left out.
+function sheets.for_json(list)
+  local out = {}
+  for _, sheet in ipairs(list) do
+    local rows = {}
+    for _, row in ipairs(rows_of(sheet)) do
+      local fields = {}
+      for index, title in ipairs(sheet.columns) do
+        local cell = row[index]
+        if math.type(cell) ~= "float" or cell - cell == 0 then fields[title] = cell end
+      end
+      rows[#rows + 1] = fields
+    end
+    out[sheet.name] = json.array(rows)
+  end
+  return out
 end
 
 -- Writes all sheets as tables of a database. Returns true, or nil, message.

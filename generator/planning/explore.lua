@@ -136,16 +136,17 @@ end
 local function table_is_due(self) self.next_table = { visits = 0, time = -math.huge } end
 
 -- The task at the point with the highest expected losses for its time and launches; nil if no point informs
--- an uncertain choice.
+-- an uncertain choice. The strategies of a point take long to choose, so this is done only where the time of
+-- one strategy makes the rate high enough.
 local function most_uncertain(self, launch)
   update_table(self)
   local best, most = nil, 0
   for _, plane in ipairs(self.planes) do
     for _, point in ipairs(plane.points) do
-      local loss = loss_around(self, point)
-      local task = loss > 0 and task_at(self, point, launch)
-      local rate = task and loss / (1 + sequences.count(point.launches))
-        / self.seconds(task.cell, #task.strategies)
+      local gain = loss_around(self, point) / (1 + sequences.count(point.launches))
+      local is_open = gain > 0 and gain / self.seconds(point.cell, 1) > most
+      local task = is_open and task_at(self, point, launch)
+      local rate = task and gain / self.seconds(task.cell, #task.strategies)
       if task and rate > most then best, most = task, rate end
     end
   end
@@ -237,7 +238,7 @@ end
 -- Marks a strategy as permanently without a time at a point.
 function explore:keep_without(record)
   local point = point_of(self, record)
-  if point then point.without[record.strategy] = true end
+  if point then point.without[record.strategy], point.predicted = true, nil end
 end
 
 -- Marks a point as one that cannot be measured: it gets no more visits.

@@ -97,7 +97,8 @@ end
 -- measures (the number of the grid's cells that get a first visit), seconds } of a sweep that continues.
 -- options: { planner (explore.lua; a sweep cannot use it afterwards), launch (the last one), budget_s,
 -- start_s (of a launch), seconds (the expected time of a visit of a cell with a list of strategies), visits
--- (by key and launch), placement, make_table (of visits: what explore.new's uncertain_cells returns) }
+-- (by key and launch), placement, make_table (of visits: what explore.new's uncertain_cells returns), tick
+-- (called after each visit with the part of the budget that has passed; nil: nothing) }
 function refinement.expect(options)
   local self = setmetatable(sequences.merged({ levels = {}, random = 1, clock = 0, measures = 0 }, options,
     { visits = copy(options.visits) }), refinement)
@@ -110,7 +111,10 @@ function refinement.expect(options)
   self.noise = self.planner:launch_noise()
   while self.clock + self.start_s < self.budget_s and self.planner:wants(launch + 1) do
     launch, self.clock = launch + 1, self.clock + self.start_s
-    for task in function() return self.planner:next(launch) end do visit(self, task, launch) end
+    for task in function() return self.planner:next(launch) end do
+      visit(self, task, launch)
+      if self.tick then self.tick(math.min(1, self.clock / self.budget_s)) end
+    end
   end
   return { settles = count_settled(before, self.make_table(self.visits)), uncertain = sequences.count(before),
     measures = self.measures, seconds = math.ceil(10 * self.clock) / 10 }

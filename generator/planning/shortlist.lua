@@ -85,14 +85,16 @@ local function learn(self)
 end
 
 -- strategy -> { time, distance } predicted at a point, without strategies that do not support it.
-local function predictions(points, point)
+local function predictions(point)
+  if point.predicted then return point.predicted end
   local out = {}
-  for name, list in pairs(points) do
+  for name, list in pairs(point.plane.measured) do
     if not point.without[name] then
       local time, _, distance = interpolation.predict(list, point)
       out[name] = { time = time, distance = distance }
     end
   end
+  point.predicted = out
   return out
 end
 
@@ -110,7 +112,7 @@ end
 -- prediction.
 function shortlist.at(self, point)
   learn(self)
-  local at, may_win = predictions(point.plane.measured, point), {}
+  local at, may_win = predictions(point), {}
   local best = at[fastest(at)]
   local function variance(entry) return self.noise ^ 2 + (self.error_per_octave * entry.distance) ^ 2 end
   for _, name in ipairs(self.spec.strategies) do
@@ -146,6 +148,7 @@ end
 -- Drops what depends on the results at a point.
 function shortlist.forget(self, point)
   self.stale, point.plane.measured = true, nil
+  for _, other in ipairs(point.plane.points) do other.predicted = nil end
   for _, plane in ipairs(self.planes) do
     for _, other in ipairs(plane.points) do other.may_win = nil end
   end

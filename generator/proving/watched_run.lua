@@ -127,6 +127,9 @@ local function raise_failure(command, ran, seconds)
     fail.input("%s; the words after -- are a command, such as mpirun -n 2 PROGRAM", ran.reason)
   elseif ran.problem == "timeout" then
     fail.work("%s: did not end within %g s; --timeout SECONDS allows more", shown, seconds)
+  elseif ran.errors:find("attempt to run as root", 1, true) then
+    fail.input("%s: mpirun refuses to run as root; give it --allow-run-as-root, before its -n, or set"
+      .. " OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", shown)
   end
   local why = launcher.cause(ran.errors) or child_process.last_line(ran.errors)
   fail.work("%s: %s%s", shown, ran.reason, why and ": " .. why or "")

@@ -26,7 +26,7 @@ local function add_value(values, text, key, where)
   local value = picked[key]
   if value == nil then return end
   if type(value) ~= "number" then
-    fail.work("%s: %s is %s; a number is required", where, key, value == json.null and "null" or
+    fail.work("%s: %s is %s; a number is required", where, key, value == json.null and "null or not finite" or
       ("of type " .. (type(value) == "table" and "list or object" or type(value))))
   end
   if not (value >= 0 and value < math.huge) then

@@ -45,14 +45,15 @@ function trace_dir.read_card(path)
     message or "is not a mapping; a mapping that begins with workload: is required")
 end
 
--- The workload card of a run; ends with the documented error if there is none.
-function trace_dir.card(dir)
+-- The workload card of a run; ends with the documented error if there is none. of_gates: for its gate logs.
+function trace_dir.card(dir, of_gates)
   trace_dir.check(dir)
   local path = trace_dir.find_card(dir)
   if not path then
     fail_as_documented("Error: No workload YAML file found in trace directory",
-      "%s: has no *.yaml or *.yml with workload: { model: { phase: inference } }, as the card of a run; "
-      .. "result files need none: give them, or their folder", dir)
+      "%s: has no *.yaml or *.yml with workload: { model: { phase: inference%s } }, as the card of a run%s",
+      dir, of_gates and ", moe: true" or "",
+      of_gates and "" or "; result files need none: give them, or their folder")
   end
   return trace_dir.read_card(path), path
 end

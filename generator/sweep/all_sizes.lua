@@ -27,6 +27,7 @@ local TASKS_IN_A_BUDGET = 500 -- at least, so that one does not overrun it
 local PRECISION = 0.02        -- half width of an interval that is narrow enough, as a share of the median
 local START_S = 1             -- expected start time of a launch, for the least budget
 local WRITE_SHARE = 0.02      -- of a budget, reserved for the time before and after measuring
+local LEAST_PART = 0.1        -- of a computation, after which its time is known
 local RESERVE_S = 30          -- of an allocation, for the end of the sweep and for a job that ends its script
 
 -- ---- writing ----------------------------------------------------------------------------------
@@ -212,6 +213,20 @@ local function check_refused(job, open)
   return refused
 end
 
+-- Computes what --refine is expected to gain at a TP size within `budget_s`; the bar shows it. `waiting`: the
+-- number of TP sizes that follow, which are expected to take as long.
+local function expect_refinement(job, state, budget_s, waiting)
+  local began, done, text = process.now(), 0, state.name .. ": what --refine would gain"
+  job.progress:wait(text, function()
+    local elapsed = process.now() - began
+    return done >= LEAST_PART and elapsed / done * (1 - done + waiting) or nil
+  end)
+  state:expect_refinement(cell_us(job, job.refine_s) / 1e6, budget_s, function(part)
+    done = part
+    job.progress:show(text)
+  end)
+end
+
 -- Collects the rows of all TP sizes and, where the budget ended the sweep, what --refine is expected to gain.
 local function settle(job)
   local cut_off = 0
@@ -219,12 +234,14 @@ local function settle(job)
     state:settle(job)
     if state:ended_by(job) then cut_off = cut_off + 1 end
   end
-  for _, state in ipairs(job.exhaustive and {} or job.states) do
-    if state.cut_off and #state.with > 0 then
-      state:expect_refinement(cell_us(job, job.refine_s) / 1e6,
-        tp_size.share_of(job.refine_s * (1 - WRITE_SHARE), cut_off))
-    end
+  local unfinished = sequences.filter(job.exhaustive and {} or job.states, function(state)
+    return state.cut_off and #state.with > 0
+  end)
+  for i, state in ipairs(unfinished) do
+    local budget_s = tp_size.share_of(job.refine_s * (1 - WRITE_SHARE), cut_off)
+    expect_refinement(job, state, budget_s, #unfinished - i)
   end
+  job.progress:clear()
 end
 
 -- Runs the sweep that `job` describes: { out, spec, recorded_spec (of provenance.of_spec), choice (of

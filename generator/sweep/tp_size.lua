@@ -409,11 +409,12 @@ function tp_size:has_results()
 end
 
 -- Computes what --refine is expected to gain, after settle: with `cell_s` seconds of sampling per visit and
--- `budget_s` in all. Afterwards the planner cannot be used for measuring.
-function tp_size:expect_refinement(cell_s, budget_s)
+-- `budget_s` in all. Calls tick(part that is done) meanwhile. Afterwards the planner cannot be used for
+-- measuring.
+function tp_size:expect_refinement(cell_s, budget_s, tick)
   local regime, costs = self:chosen(), self.cost:with_sampling(cell_s)
   self.refine = refinement.expect { planner = regime.planner, launch = regime.launch, visits = regime.visits,
-    budget_s = budget_s, start_s = self.start_s or 0, placement = self.placement,
+    budget_s = budget_s, start_s = self.start_s or 0, placement = self.placement, tick = tick,
     seconds = function(cell, strategies) return costs:expect(cell, #strategies) end,
     make_table = function(visits)
       return uncertain_cells(self, { visits = visits, why = regime.why, keeps = regime.keeps })

@@ -69,9 +69,11 @@ end
 
 -- The part that is done, from 0 to 1: never less than before; and the same by what is expected now.
 local function share(self, now)
-  local part = self.total > 0 and (self.done + self.inner) / self.total or self.is_estimate and 0 or 1
-  local rest = part < 1 and self.seconds_left and self.seconds_left()
+  local part = self.is_estimate and not self.is_finished and 0 or 1
+  if self.total > 0 and not self.is_finished then part = (self.done + self.inner) / self.total end
+  local rest = (part < 1 or self.waits) and self.seconds_left and self.seconds_left()
   self.is_expected = rest
+  if self.waits and not rest then part = self.highest end
   if rest then part = (now - self.started) / (now - self.started + rest) end
   if self.seconds then part = math.max((now - self.started) / self.seconds, part) end
   part = math.min(1, part)
@@ -83,6 +85,7 @@ end
 -- The seconds that are left: those that are expected, else those at the mean rate so far; nil: too little is
 -- done. `part`: by what is expected now.
 local function left(self, now, part)
+  if self.waits and not self.is_expected then return nil end
   local elapsed = now - self.started
   local first = not self.seconds and not self.is_expected and self.first
   if first and part > first.part then return (now - first.at) / (part - first.part) * (1 - part) end
@@ -156,6 +159,20 @@ function progress:step(rest)
   self.done, self.inner = self.done + 1, 0
   if rest then self.total = self.done + rest end
   draw(self, self.done == self.total, self.done == self.total)
+end
+
+-- Shows `text` for a stage of which neither steps nor a limit are known: where seconds_left() returns nil, so
+-- is the time left, and the part that is done waits.
+function progress:wait(text, seconds_left)
+  self.text, self.waits, self.seconds_left, self.seconds = text, true, seconds_left, nil
+  draw(self, true, true)
+end
+
+-- Shows that all is done, unless the last step did: for verbs whose number of steps is an estimate.
+function progress:finish()
+  if self.highest == 1 then return end
+  self.is_finished = true
+  draw(self, true, true)
 end
 
 -- Counts `done` of `of` parts of the present step as done, and shows `text`.

@@ -69,7 +69,8 @@ return {
     .. "and without it by turns, and prints the ratio of the times with its interval; exit code 1: slower\n"
     .. "with the file.",
   positional = { name = "FILE -- COMMAND...", min = 2, max = math.huge, command = true,
-    help = FILES .. ", and a command such as mpirun -n 2 PROGRAM, whose output is not shown" },
+    help = FILES .. ", and a command such as mpirun -n 2 PROGRAM (as root mpirun\n"
+      .. "needs --allow-run-as-root), whose output is not shown" },
   options = {
     { name = "time", help = "compare the times with the file and without it" },
     { name = "turns", value = "N", type = "whole", least = by_turns.LEAST, most = 1000,

@@ -37,7 +37,8 @@ end
 local function name_of(configuration)
   local folder, files = configuration.folder .. "/", configuration.files
   local is_elsewhere = sequences.any(files, function(entry) return entry.path:sub(1, #folder) ~= folder end)
-  return is_elsewhere and ("%s and %d more"):format(files[1].path, #files - 1) or configuration.folder
+  if not is_elsewhere then return configuration.folder end
+  return #files == 1 and files[1].path or ("%s and %d more"):format(files[1].path, #files - 1)
 end
 
 local function replay_configuration(work, configuration, lists, options, out, count)

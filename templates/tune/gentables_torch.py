@@ -69,14 +69,20 @@ class TunedOp:
         """The candidate for a call; nbytes of the larger one of a rank's send and receive buffers.
 
         Times of measure() count for a group (None: the default one) with the measured group's ranks, because
-        only these ranks have the same times.
+        only these ranks have the same times; without a dtype, if one dtype was measured. A candidate that
+        measure() left out at the nearest measured size, for any of these dtypes, is no choice: raises if it
+        left out all.
         """
-        own = self.times.get((_ranks_of(group), world_size, dtype, nodes)) if self.times else None
+        found_here = self._measured(group, world_size, dtype, nodes)
+        own = found_here[0] if len(found_here) == 1 else None
+        allowed = [name for name in self.candidates if all(name in _nearest(of, nbytes) for of in found_here)]
+        if not allowed:
+            raise RuntimeError("%s: measure() left out all candidates at this size" % self.name)
         best = tuned.choose(self.op, nbytes, world_size, dtype, nodes)
-        if own is None and best in self.candidates:
+        if own is None and best in allowed:
             return best
         times: List[Tuple[float, str]] = []
-        for candidate in self.candidates:
+        for candidate in allowed:
             if own is not None:
                 points = [(size, of[candidate]) for size, of in sorted(own.items()) if candidate in of]
                 found = tuned.interpolated(points, nbytes)
@@ -84,7 +90,17 @@ class TunedOp:
                 found = tuned.time_us(self.op, nbytes, world_size, dtype, nodes, candidate)
             if found is not None:
                 times.append((found, candidate))
-        return min(times)[1] if times else next(iter(self.candidates))
+        return min(times)[1] if times else allowed[0]
+
+    def _measured(
+        self, group: Any, world_size: int, dtype: Optional[str], nodes: int
+    ) -> List[Dict[int, Dict[str, float]]]:
+        """The times of measure() of these ranks, for each dtype, or for the given one."""
+        if not self.times:
+            return []
+        ranks = _ranks_of(group)
+        keys = [key for key in self.times if key[:2] == (ranks, world_size) and key[3] == nodes]
+        return [self.times[key] for key in keys if dtype is None or key[2] == dtype]
 
     def measure(
         self, tensor: Any, group: Optional[str] = None, samples: int = 20, warm_up: int = 5
@@ -95,7 +111,7 @@ class TunedOp:
         candidate the median; candidates take turns. One that, on any rank, changes its input or has a result
         other than torch.distributed's, has no time; a warning has the reason. A candidate that hangs or dies
         takes the process with it: gentables tune --plugin measures such ones in processes of their own.
-        Raises if ranks have other candidates or tensors.
+        Raises if ranks have other candidates or tensors, or if no candidate is right.
         """
         usual = tuned.usual(self.op)
         named = {} if group is None else {"group": group}
@@ -110,7 +126,12 @@ class TunedOp:
                 reason = fault or "another rank rejects it"
                 warnings.warn("%s: candidate %s has no time: %s" % (self.name, name, reason))
         names = [name for name, is_right in zip(names, agreed) if is_right]
+        ranks = tuned._world_size(of)
+        nbytes = tuned._nbytes(tensor) * (ranks if self.op in tuned.GROWS else 1)
+        key = (_ranks_of(of), ranks, tuned._dtype(tensor), tuned._nodes(of))
+        times_of = self.times.setdefault(key, {})
         if not names:
+            times_of[nbytes] = {}
             raise RuntimeError(self.name + ": no candidate has the result of torch.distributed on all ranks")
         spans: List[float] = []
         for _ in range(warm_up + samples):
@@ -118,10 +139,7 @@ class TunedOp:
                 spans.append(_time_us(lambda: self.candidates[name](tensor, **named), tensor, of))
         slowest = _over_ranks(spans[warm_up * len(names) :], "MAX", tensor, of)
         times = {name: statistics.median(slowest[i :: len(names)]) for i, name in enumerate(names)}
-        ranks = tuned._world_size(of)
-        nbytes = tuned._nbytes(tensor) * (ranks if self.op in tuned.GROWS else 1)
-        key = (_ranks_of(of), ranks, tuned._dtype(tensor), tuned._nodes(of))
-        self.times.setdefault(key, {})[nbytes] = times
+        times_of[nbytes] = times
         return times
 
     def __call__(self, tensor: Any, *rest: Any, **named: Any) -> Any:
@@ -135,6 +153,11 @@ class TunedOp:
         nbytes = tuned._nbytes(tensor) * (ranks if self.op in tuned.GROWS else 1)
         name = self.choose(nbytes, ranks, tuned._dtype(tensor), tuned._nodes(group), group)
         return self.candidates[name](tensor, *rest, **named)
+
+
+def _nearest(times: Dict[int, Dict[str, float]], nbytes: int) -> Dict[str, float]:
+    """The times at the nearest measured size, by its ratio."""
+    return times[min(times, key=lambda size: max(size, nbytes) / max(1, min(size, nbytes)))]
 
 
 def _agree(mine: Any, group: Any) -> None:

@@ -17,10 +17,10 @@ gemm_command.no_gemm = "no GEMM in these traces: no op of PyTorch or of a suppor
 function gemm_command.top_k_of(args) return args.top_k or TOP_K end
 
 gemm_command.options = {
-  { name = "out", value = "DIR",
+  { name = "out", value = "DIR", without = { "json" },
     help = "folder of the CSV (default: that of --input-csv, else tracelens_analysis/ in the sweep)" },
   { name = "top-k", value = "K", type = "whole", help = "GEMMs of each trace (default: 5)" },
-  sheets.formats_option { "csv", "sqlite" },
+  sheets.formats_option { "csv", "sqlite" }, job.json,
 }
 
 -- The files of a sheet: DIR/NAME.csv and DIR/NAME.sqlite, those of which forms.csv and forms.sqlite are true.
@@ -84,6 +84,7 @@ end
 
 -- The folder of the CSV. `sweep`: the folder of the sweep that is read, or nil.
 local function folder_of(kind, args, sweep)
+  if args.json then return job.out_of(args) end
   local out = args.out or args.input_csv and (args.input_csv:match("^(.*)/[^/]*$") or ".")
     or sweep and sweep .. "/tracelens_analysis"
   if out then return out end
@@ -111,8 +112,12 @@ local function run(kind, args)
     sheet = variance.sheet(kind, found, top_k, args.all)
     if #sheet.rows == 0 then fail.work(gemm_command.no_gemm) end
   end
-  gemm_command.write(out, sheet, work)
-  work.done = 1
+  if work.answer then
+    work:save({ sheet }, sheet.name)
+  else
+    gemm_command.write(out, sheet, work)
+    work.done = 1
+  end
   return work:finish()
 end
 

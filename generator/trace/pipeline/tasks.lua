@@ -247,6 +247,22 @@ function tasks.against(pipeline, path, traces)
   end)
 end
 
+-- The number of tasks of each step, in order, as far as it is known before traces are read: for traces, for
+-- the results of each trace once, for comparisons, for the page.
+function tasks.expected(pipeline, configurations)
+  local without, entries = pipeline.without, sequences.join(sequences.field(configurations, "files"))
+  local function of(step, count) return without[step] and 0 or count end
+  local function is_placed(one) return one.threads and one.channels end
+  local placed = { reports = sequences.filter(entries, is_placed),
+    collectives = sequences.filter(without.collectives and {} or configurations, is_placed) }
+  local compared = sequences.join({ "threads", "channels" }, function(field)
+    return report_pairs.over(placed, field)
+  end)
+  return { #entries + of("merge", #configurations),
+    of("plots", 1) + of("collectives", #configurations) + of("variance", 3),
+    of("comparisons", 1 + #compared) + (pipeline.against and #entries or 0), of("page", 1) }
+end
+
 -- The folders of the products.
 function tasks.folders(pipeline, configurations)
   local analysis = pipeline.analysis

@@ -192,14 +192,15 @@ local function add_collectives(list, configuration, ranks, notes, gpus_per_node)
     gpus_per_node)))
 end
 
--- The sheets of a configuration, and notes.
+-- The sheets of a configuration, notes, and those among them that are on GPUs.
 local function sheets_of(configuration, ranks, options)
   local list = {}
   for _, part in ipairs(modules(options)) do sequences.append(list, part.make(ranks)) end
-  local notes = gpus.missing(sequences.field(ranks, "info"), true)
+  local of_gpus = gpus.missing(sequences.field(ranks, "info"), true)
+  local notes = sequences.join { of_gpus }
   if #ranks > 1 then add_collectives(list, configuration, ranks, notes, options.gpus_per_node) end
   list[#list + 1] = incomplete_sheet(ranks)
-  return list, notes
+  return list, notes, sequences.set(of_gpus)
 end
 
 local function save(configuration, list, options)
@@ -255,7 +256,7 @@ local function report(configuration, options)
   options = setmetatable({ several = #configuration.files > 1 }, { __index = options })
   local ranks, message = read_ranks(configuration, options)
   if not ranks then fail.input("%s: no report: %s", configuration.folder, message) end
-  local list, notes = sheets_of(configuration, ranks, options)
+  local list, notes, of_gpus = sheets_of(configuration, ranks, options)
   save(configuration, list, options)
   if options.page then
     write_page(configuration, ranks, options, notes)
@@ -263,7 +264,9 @@ local function report(configuration, options)
     os.remove(page_of(configuration)) -- an earlier one shows CSVs that are replaced now
   end
   for _, note in ipairs(notes) do
-    fail.note("note: %s: %s", configuration.folder, note)
+    local text = of_gpus[note] and note or configuration.folder .. ": " .. note
+    if not options.printed[text] then fail.note("note: %s", text) end
+    options.printed[text] = true
   end
   if options.replay then replay(configuration, ranks, options) end
 end
@@ -327,6 +330,7 @@ function workbooks.run(given)
       #list)
   end
   if not options.dry_run then trace_source.prepare() end
+  options.printed = {}
   options.bar = progress.new(#sequences.join(sequences.field(list, "files")))
   local failed, refused = 0, 0 -- failed ones, and those among them with wrong input
   for _, configuration in ipairs(list) do

@@ -5,6 +5,7 @@ local per_trace = require "trace.runs.per_trace"
 local fail = require "base.fail"
 local collective = require "profile.collective"
 local gpus = require "lists.gpus"
+local json = require "codec.json"
 local opening = require "trace.analysis.opening"
 local run_folder = require "trace.runs.run_folder"
 local progress = require "system.progress"
@@ -31,6 +32,10 @@ job.steps = {
 -- The option that selects the peaks of a GPU, of commands with rooflines.
 job.gpu = { name = "gpu", value = "NAME",
   help = "GPU with the peaks of the roofline, such as H100 (default: that of the trace)" }
+
+-- The option of commands whose sheets can be printed in place of written.
+job.json = { name = "json", without = { "out", "csv", "xlsx", "formats" },
+  help = "print the sheets as JSON, and write no files" }
 
 local shared = {
   { name = "threads", value = "N", list = true, help = "only these thread counts: 256 512" },
@@ -85,9 +90,17 @@ end
 -- The selected parts of all traces, and the captured ones, in words for a reader.
 job.selected = opening.words
 
+-- The folder of --out; with --json "", because nothing is written. Raises without either, or with both.
+function job.out_of(args, command)
+  if args.json and args.out then fail.input("--json prints, and --out writes files; give one of them") end
+  if args.json then return "" end
+  if not args.out then fail.input("%s needs --out DIR, or --json; see gentables %s --help", command, command) end
+  return args.out
+end
+
 -- args (of the command line) -> the job. Raises if there is nothing to read.
 function job.new(args)
-  sheets.choose(args)
+  if not args.json then sheets.choose(args) end
   local selection = job.select(args)
   local found = run_folder.select(run_folder.find(paths_of(args), { trace_name = args.trace_name }), {
     threads = run_folder.numbers(args.threads, "threads"),
@@ -95,8 +108,8 @@ function job.new(args)
     ranks = run_folder.numbers(args.ranks, "ranks") })
   trace_source.prepare()
   return setmetatable({ configurations = found.configurations, sweep = found.sweep,
-    jobs = args.jobs, csv = args.csv, xlsx = args.xlsx, sqlite = args.sqlite, done = 0,
-    selection = selection, capture = args.capture, failures = {}, printed = {} }, job)
+    jobs = args.jobs, csv = args.csv, xlsx = args.xlsx, sqlite = args.sqlite, answer = args.json and {},
+    done = 0, selection = selection, capture = args.capture, failures = {}, printed = {} }, job)
 end
 
 -- Prints a line on stderr, once.
@@ -196,15 +209,21 @@ function job.print_written(base, written, count)
   if written.csv then print(("written   %s_csvs/: %s"):format(base, quantities.counted(count, "CSV"))) end
 end
 
--- Writes sheets as BASE.xlsx, as BASE.sqlite and as CSVs in the folder BASE_csvs, by the options.
+-- Writes sheets as BASE.xlsx, as BASE.sqlite and as CSVs in the folder BASE_csvs, by the options; with --json
+-- keeps them for `finish`, with BASE as their name.
 function job:save(list, base)
+  self.done = self.done + 1
+  if self.answer then
+    self.answer[self.done] = { name = base:gsub("^/+", ""), sheets = sheets.for_json(list) }
+    return
+  end
   sheets.save(list, sheets.paths(base, self))
   job.print_written(base, self, #list)
-  self.done = self.done + 1
 end
 
--- The exit code; raises if nothing was written.
+-- The exit code; raises if nothing was written. With --json prints the sheets.
 function job:finish()
+  if self.answer and self.done > 0 then print(json.encode(json.array(self.answer))) end
   if #self.failures == 0 then return 0 end
   if self.done == 0 then fail.with(self.failures[1].code, "nothing is written") end
   self:print_once(("%d failed, the others are written"):format(#self.failures))

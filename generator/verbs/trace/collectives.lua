@@ -9,28 +9,28 @@ local nodes = require "trace.collectives.nodes"
 local command = {}
 
 function command.run(args)
-  local work = job.new(args)
+  local out, work = job.out_of(args, "trace collectives"), job.new(args)
   local usable, made = work:usable(), {}
   local answers = work:read(usable, configuration_report.of)
   for _, configuration in ipairs(usable) do
     local list, notes = configuration_report.sheets(configuration, answers, args.gpus_per_node)
     for _, note in ipairs(notes) do work:note(configuration, note) end
     if #list > 0 then
-      work:save(list, configuration_report.base(args.out, configuration))
+      work:save(list, configuration_report.base(out, configuration))
       made[#made + 1] = { configuration = configuration, sheets = list }
     elseif configuration_report.is_read(configuration, answers) then
       work:fail(("%s: no collective: %s"):format(configuration.folder, communication.NONE), 1)
     end
   end
   local across = configuration_report.across(made)
-  if across then work:save({ across }, configuration_report.across_base(args.out)) end
+  if across then work:save({ across }, configuration_report.across_base(out)) end
   return work:finish()
 end
 
 command.summary = "Collectives over ranks: latency, wait, skew, bandwidths, stragglers."
 command.positional = job.positional
 command.options = job.options({
-  { name = "out", value = "DIR", help = "folder of the reports", required = true },
+  { name = "out", value = "DIR", without = { "json" }, help = "folder of the reports" }, job.json,
   nodes.option,
 }, true)
 command.example = example_of "trace collectives {SWEEP} --out collectives"

@@ -32,13 +32,13 @@ local function sheet_of(found)
 end
 
 local function run(args)
-  local work = job.new(args)
+  local out, work = job.out_of(args, "trace gemm"), job.new(args)
   local usable = work:usable()
   local answers = work:read(usable, reader_of(args.top_k or math.maxinteger))
   local found = gemm_command.found(usable, answers)
   local sheet = sheet_of(found)
   if #found > 0 and #sheet.rows == 0 then fail.work(gemm_command.no_gemm) end
-  if #found > 0 then work:save({ sheet }, args.out .. "/gemm") end
+  if #found > 0 then work:save({ sheet }, out .. "/gemm") end
   return work:finish()
 end
 
@@ -46,7 +46,7 @@ return digest_folder.command {
   summary = "The GEMMs of every rank, threads and channels: shapes, times, TFLOP/s.",
   positional = job.positional,
   options = job.options({
-    { name = "out", value = "DIR", help = "folder of the table", required = true },
+    { name = "out", value = "DIR", without = { "json" }, help = "folder of the table" }, job.json,
     { name = "top-k", value = "K", type = "whole",
       help = "only the K of each trace with the largest sum of times" },
   }, true),

@@ -70,12 +70,12 @@ local function run_here(pipeline, task)
   finish(pipeline, task, { ok = false, value = known.message, code = known.code })
 end
 
--- Runs the open tasks; task.answer is then the result of the run, nil if it failed.
-local function do_all(pipeline, list)
+-- Runs the open tasks of the next step; task.answer is then the result of the run, nil if it failed.
+local function do_all(pipeline, list, title)
   sequences.append(pipeline.products, list)
-  local missing = to_do(pipeline, list)
-  pipeline.bar.total = pipeline.bar.total + #missing
-  local others = {}
+  local missing, others = to_do(pipeline, list), {}
+  pipeline.bar.total = pipeline.bar.total - table.remove(pipeline.expected, 1) + #missing
+  pipeline.bar:show(title)
   for _, task in ipairs(missing) do
     if not task.is_quick then
       others[#others + 1] = task
@@ -85,7 +85,7 @@ local function do_all(pipeline, list)
     end
   end
   workers.map(others, function(task) return run_task(pipeline, task) end, { jobs = pipeline.jobs,
-    progress = pipeline.bar, title = "",
+    progress = pipeline.bar, title = title,
     each = function(index, result) finish(pipeline, others[index], result) end })
 end
 
@@ -143,7 +143,7 @@ local function read_traces(pipeline, configurations)
     if not pipeline.without.merge then merges[i] = tasks.merge(pipeline, configuration) end
   end
   -- Merging takes longest, so it begins first.
-  do_all(pipeline, sequences.join { merges, traces })
+  do_all(pipeline, sequences.join { merges, traces }, "traces")
   print_notes(pipeline, merges)
   return traces, by_configuration, answers_of(pipeline, traces)
 end
@@ -160,7 +160,7 @@ local function compare(pipeline, traces, collective)
     if not found and not fail.is_failure(made) then error(made, 0) end
     if found then changes = made else pipeline.work:fail(made.message, made.code) end
   end
-  do_all(pipeline, sequences.join { last, changes })
+  do_all(pipeline, sequences.join { last, changes }, "comparisons")
   return changes
 end
 
@@ -181,7 +181,7 @@ local function analyse(pipeline, configurations)
     sequences.append(later, tables)
     if #tables == 0 then pipeline.work:print_once(gemm_command.no_gemm) end
   end
-  do_all(pipeline, later)
+  do_all(pipeline, later, "collectives, tables and pictures")
   print_notes(pipeline, collective)
   local changes = compare(pipeline, traces, collective)
   if pipeline.without.page then
@@ -192,7 +192,7 @@ local function analyse(pipeline, configurations)
   do_all(pipeline, { pipeline_overview.task(pipeline, { configurations = configurations, answers = answers,
     by_configuration = by_configuration, collectives = collective, changes = changes,
     tables = tables, plots = plots,
-    products = table.move(pipeline.products, 1, #pipeline.products, 1, {}) }) })
+    products = table.move(pipeline.products, 1, #pipeline.products, 1, {}) }) }, "page")
 end
 
 -- ---- the command -------------------------------------------------------------------------------
@@ -254,10 +254,12 @@ local function run(args)
   check_digests(args, configurations)
   if #configurations == 0 then return work:finish() end
   local pipeline = pipeline_of(args, work)
-  work.bar = pipeline.bar
+  work.bar, pipeline.expected = pipeline.bar, tasks.expected(pipeline, configurations)
+  for _, count in ipairs(pipeline.expected) do pipeline.bar.total = pipeline.bar.total + count end
   if args.against then tasks.refuse_own(pipeline, args.against, configurations) end
   stamps.remove_leftovers(tasks.folders(pipeline, configurations))
   analyse(pipeline, configurations)
+  if pipeline.made + pipeline.there > 0 then pipeline.bar:finish() end
   pipeline.bar:clear()
   work.bar = nil
   pipeline.stamps:close()

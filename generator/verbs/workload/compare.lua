@@ -4,6 +4,7 @@ local report_page = require "trace.compare.report_page"
 local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
 local file = require "core.file"
+local json = require "codec.json"
 local page = require "pages.page"
 local sequences = require "base.sequences"
 local side_by_side = require "pages.side_by_side"
@@ -183,6 +184,45 @@ local function add_all(out, sweeps, names)
   add_hidden(out, results, names)
 end
 
+-- ---- as JSON -----------------------------------------------------------------------------------
+
+-- The times of a sweep's result; null without one.
+local function json_times(result)
+  local out = {}
+  for _, kind in ipairs(result and KINDS or {}) do
+    local time = result.times[kind[1]]
+    out[kind[1]] = time and { median_us = time.median, low_us = time.low, high_us = time.high,
+      samples = time.samples }
+  end
+  return result and out or json.null
+end
+
+-- The verdict on the overlapped steps of a configuration in sweep i, against the first; or why there is none.
+local function json_verdict(one, i, control)
+  if not (one[1] and one[i]) then return json.null end
+  local what, why = findings.verdict(one[1], one[i], "overlapped", control)
+  return what or why
+end
+
+local function answer(sweeps, names)
+  local results, sentences, controls = results_of(sweeps), {}, {}
+  for i = 2, #sweeps do
+    controls[i] = controlled(sweeps, i)
+    sentences[i - 1] = sentence(results, names, i, controls[i])
+  end
+  return { sweeps = json.array(names), findings = json.array(sentences),
+    configurations = json.array(sequences.map(results, function(one)
+      local times, verdicts = {}, {}
+      for i = 1, #sweeps do
+        times[i], verdicts[i] = json_times(one[i]), i == 1 and json.null or json_verdict(one, i, controls[i])
+      end
+      return { threads = one.threads, channels = one.channels, times = json.array(times),
+        overlapped_against_first = json.array(verdicts) }
+    end)) }
+end
+
+-- ---- the command -------------------------------------------------------------------------------
+
 -- The analyses of all sweeps; or nil and the reason, if one has none.
 local function analyses_of(sweeps)
   local lacks = sequences.find(sweeps, function(sweep)
@@ -200,6 +240,7 @@ return {
       help = "path of the page" },
     { name = "label", value = "L", many = true,
       help = "the name of a sweep; once for each, in their order" },
+    { name = "json", help = "print the steps as JSON, and make no page" },
   },
   example = "gentables workload pipeline -f small -p 2 -c 1,2 -t 1 -o experiments/a\n"
     .. "  gentables workload pipeline -f small -p 2 -c 1,2 -t 1 -o experiments/b\n"
@@ -211,6 +252,10 @@ return {
       sweeps[i].path, sweeps[i].label = sweeps[i].folder, sweeps[i].folder:match("[^/]*$")
     end
     local names = side_by_side.labels(sweeps, args.label)
+    if args.json then
+      print(json.encode(answer(sweeps, names)))
+      return
+    end
     local analyses, why = analyses_of(sweeps)
     local out
     if analyses then

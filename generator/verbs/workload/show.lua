@@ -3,6 +3,7 @@
 local common_options = require "workload.common_options"
 local description = require "workload.description"
 local json = require "codec.json"
+local ordering = require "base.ordering"
 local sequences = require "base.sequences"
 local steps = require "workload.steps"
 
@@ -25,13 +26,57 @@ local function flops_of(program, ranks)
   return out
 end
 
--- The fields of request lines, for JSON.
+-- The fields of request lines.
 local function rows_of(lines)
   return json.array(sequences.map(lines, function(line)
     local fields = {}
     for name, value in line:gmatch(" ([%w_]+)=(%S+)") do fields[name] = tonumber(value) or value end
     return fields
   end))
+end
+
+-- The number of elements of a collective as its request has it; for an all_to_all the number that each rank
+-- sends: one, if all are the same.
+local function elements_of(row, ranks)
+  if not row.matrix then return row.elements end
+  local sent, number = {}, 0
+  for elements in row.matrix:gmatch("%d+") do
+    local rank = number // ranks + 1
+    sent[rank], number = (sent[rank] or 0) + tonumber(elements), number + 1
+  end
+  return table.concat(sequences.distinct(sent)[2] and sent or { sent[1] }, ",")
+end
+
+-- Prints a table of texts and numbers; a column whose first value is a number is aligned to the right.
+local function print_table(heads, rows)
+  local widths = sequences.map(heads, function(head) return #head end)
+  for _, row in ipairs(rows) do
+    for i, cell in ipairs(row) do widths[i] = math.max(widths[i], #tostring(cell)) end
+  end
+  for _, row in ipairs(sequences.join { { heads }, rows }) do
+    local cells = sequences.map(row, function(cell, i)
+      return ("%" .. (math.type(rows[1][i]) and "" or "-") .. widths[i] .. "s"):format(cell)
+    end)
+    print((table.concat(cells, "  "):gsub(" +$", "")))
+  end
+end
+
+local function print_tables(program, ranks)
+  print("\nGEMMs of a step; equal ones in one row; what differs by rank, separated by commas")
+  local groups = ordering.groups(rows_of(program.gemms), function(row)
+    return table.concat({ row.phase, row.name, row.m, row.n, row.k, row.layout, row.dtype }, " ")
+  end)
+  print_table({ "number", "phase", "name", "m", "n", "k", "layout", "dtype" },
+    sequences.map(groups, function(group)
+      local row = group[1]
+      return { #group, row.phase, row.name, row.m, row.n, row.k, row.layout, row.dtype }
+    end))
+  if #program.collectives == 0 then return end
+  print("\ncollectives of a step, with the elements of a rank")
+  print_table({ "kind", "name", "elements", "dtype" },
+    sequences.map(rows_of(program.collectives), function(row)
+      return { row.kind, row.name, elements_of(row, ranks), row.dtype }
+    end))
 end
 
 return {
@@ -57,6 +102,6 @@ return {
     for rank, flops in ipairs(flops_of(program, ranks)) do
       print(("rank %d: %.3f GFLOP"):format(rank - 1, flops / 1e9))
     end
-    io.stdout:write("\n", steps.text(program))
+    print_tables(program, ranks)
   end,
 }

@@ -44,6 +44,19 @@ function TestJson.test_bytes_that_are_no_utf8_are_replaced()
   lu.assertEquals(json.decode(json.compact("\xff")), "\u{fffd}")
 end
 
+-- SGLang writes "request_rate": Infinity.
+function TestJson.test_pick_takes_the_numbers_that_python_adds()
+  local text = '{"a": Infinity, "b":-Infinity,"c":[NaN], "d": "\\"NaN\\\\", "e": 2, "f": "Infinity"}'
+  local picked = json.pick(text, "a", "b", "c", "d", "e", "f", "g")
+  lu.assertIs(picked.a, json.null)
+  lu.assertIs(picked.b, json.null)
+  lu.assertIs(picked.c[1], json.null)
+  lu.assertEquals({ picked.d, picked.e, picked.f, picked.g }, { '"NaN\\', 2, "Infinity" })
+  for _, number in ipairs { "Infinit", "-NaN", "1Infinity", "NaN1", "--Infinity" } do
+    lu.assertNil((json.pick(('{"a": 1, "b": %s}'):format(number), "a")), number)
+  end
+end
+
 function TestJson.test_plain_values_stand_alone()
   lu.assertEquals(json.decode("7"), 7)
   lu.assertEquals(json.decode('"x"'), "x")

@@ -35,7 +35,8 @@ bad_card() {
 
 ends_in "Error: Trace directory not found: $WORK/nowhere" "$WORK/nowhere" "$WORK/nowhere"
 mkdir -p "$run/gates_logs_0"
-ends_in 'Error: No workload YAML file found in trace directory' "$run"
+ends_in 'Error: No workload YAML file found in trace directory' \
+    "$run: has no .* with workload: { model: { phase: inference, moe: true } }, as the card of a run$"
 needs='Error: token_to_expert_assignment metric requires moe: true, found:'
 bad_card 'workload: {model: {moe: false}}' "$needs false" 'card.yaml: workload.model.moe: true'
 bad_card 'workload: {model: {moe: "true and more"}}' "$needs true and more" 'moe: true'

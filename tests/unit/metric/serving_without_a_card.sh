@@ -20,8 +20,8 @@ cat >results/vllm.json <<'END'
  "mean_itl_ms": 19.5, "itls": [[0.1, 0.2]]}
 END
 cat >sglang.jsonl <<'END'
-{"backend": "sglang", "completed": 100, "request_throughput": 2.0, "mean_ttft_ms": 40.5, "mean_tpot_ms": 9.0}
-{"backend": "sglang", "completed": 100, "request_throughput": 4.0, "mean_ttft_ms": 50.5, "mean_tpot_ms": 9.0}
+{"backend": "sglang", "request_rate": Infinity, "request_throughput": 2.0, "mean_ttft_ms": 40.5}
+{"request_rate": -Infinity, "request_throughput": 4.0, "mean_ttft_ms": 50.5, "mean_itl_ms": NaN}
 END
 prints 100.0 TTFT --trace results/vllm.json
 prints 100.0 TTFT --trace results
@@ -33,6 +33,7 @@ succeeds metric TTFT --trace results --json
 has '"count": 3' "$stdout"
 
 # Invalid input names the file, and the line.
+failed 'sglang.jsonl:2: mean_itl_ms is null or not finite' metric ITL --trace sglang.jsonl
 echo '{"mean_ttft_ms": "fast"}' >>sglang.jsonl
 failed 'sglang.jsonl:3: mean_ttft_ms is of type string' metric TTFT --trace sglang.jsonl
 printf '{"completed": 1}\n{"completed"\n' >cut.jsonl

@@ -79,6 +79,9 @@ not_proven() { # PATTERN FILE COMMAND...
     rejects "$pattern" prove "$file" -- "$@"
 }
 cd "$WORK/tables"
+printf '#!/bin/sh\necho "mpirun has detected an attempt to run as root." >&2\nexit 1\n' >"$WORK/as_root"
+chmod +x "$WORK/as_root"
+not_proven 'mpirun refuses to run as root; .* --allow-run-as-root' ompi_tp2.conf "$WORK/as_root" -n 2
 proves 0 ompi_tp2.conf 2 256 65536
 row 2 65536 recursive_doubling recursive_doubling obeyed
 cd "$WORK"

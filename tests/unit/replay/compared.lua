@@ -159,6 +159,14 @@ function TestCompared.test_ranks_without_shapes_are_reported_once()
   luaunit.assertStrContains(errors, "/t_rank_1.json and 1 more: 8 ops left out: aten::addmm, aten::mm:")
 end
 
+-- One in the working folder, and not "and 0 more".
+function TestCompared.test_a_single_trace_is_named()
+  replayed("bfloat16", OURS, "c10::BFloat16", "k")
+  local text = lib.ends_with(0, lib.run_with(("env -C '%s'"):format(lib.work), "replay", "t.json", "--out",
+    out, "--csv"))
+  luaunit.assertStrContains(text, "replayed  t.json: 1 of 1 ops have a time")
+end
+
 function TestCompared.test_ranks_without_any_op_are_reported()
   local errors = beside(function(trace) trace:run("aten::relu", 50, {}) end)
   luaunit.assertStrContains(errors, "/t_rank_1.json and 1 more: no GEMM or convolution with kernels there;"

@@ -2,6 +2,7 @@
 -- that follows.
 local lu = require "luaunit"
 local file = require "core.file"
+local json = require "codec.json"
 local lib = require "unit.sweep.lib"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
@@ -155,6 +156,21 @@ function TestBudgets:test_the_reports_state_that_its_budget_ended_it()
   self:sweep_well({}, "--refine")
   self:generates(0, "")
   lu.assertNotStrContains(lib.read(self.folder .. "/report.md"), "ended the sweep")
+end
+
+-- The time of that stage is unknown when it begins.
+function TestBudgets:test_the_gain_of_refine_is_a_stage_of_the_progress()
+  self:change_spec("launches = 1", "launches = 2")
+  local path, found = self.folder .. "/progress", nil
+  local environment = self:environment { FAULT = "spent", AT = "id=4 " }
+  environment[#environment + 1] = "GENTABLES_PROGRESS=" .. path
+  local out = lib.ends(0, "", lib.sweep_by(nil, self.folder, environment, "--budget", "20"))
+  lu.assertStrContains(out, "`--refine`, about ")
+  for text in lib.read(path):gmatch("[^\n]+") do
+    local line = json.decode(text)
+    found = found or line.text == "TP 2: what --refine would gain" and line
+  end
+  lu.assertIs(assert(found, lib.read(path)).left_s, json.null)
 end
 
 function TestBudgets:test_refine_continues_on_the_same_rows()

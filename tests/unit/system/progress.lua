@@ -34,6 +34,13 @@ function TestProgress.test_it_never_goes_back()
   lu.assertEquals(filled(bar, 12), 16)
 end
 
+function TestProgress.test_an_estimated_number_of_steps_ends_at_all()
+  local bar = progress.new(nil, io.stdout)
+  bar.started = 0
+  bar:finish()
+  lu.assertEquals(bar:line(10, 200), "[####################] 100 %  ")
+end
+
 function TestProgress.test_with_a_limit_it_shows_the_time()
   local bar = progress.new(nil, io.stdout)
   bar:limit(100, 60)
@@ -66,6 +73,19 @@ function TestProgress.test_an_expected_time_left_stands_for_the_steps()
   lu.assertEquals(bar:line(20, 200), "[############........] 1/4, 1:40 left  ")
   for _ = 1, 3 do bar:step() end
   lu.assertEquals(bar:line(25, 200), "[####################] 4/4  ")
+end
+
+-- A stage after a budget, whose time is unknown at first.
+function TestProgress.test_a_stage_of_unknown_length_waits()
+  local bar, rest = progress.new(nil, io.stdout), nil
+  bar:limit(0, 10)
+  bar.total = 4
+  lu.assertEquals(bar:line(9, 200), "[##################..] 90 %, 0:01 left  ")
+  bar:wait("what follows", function() return rest end)
+  lu.assertEquals(bar:line(12, 200), "[##################..] 90 %  what follows")
+  lu.assertStrContains(bar:to_json(12), '"part": 0.9000, "left_s": null')
+  rest = 1
+  lu.assertEquals(bar:line(19, 200), "[###################.] 95 %, 0:01 left  what follows")
 end
 
 function TestProgress.test_a_pipe_gets_a_line_every_ten_seconds_if_it_is_to()

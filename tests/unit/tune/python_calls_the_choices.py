@@ -209,6 +209,14 @@ def measured_candidates_are_chosen(rank):
     assert ("BAD has no time: another rank", "BAD has no time: its result")[rank] in reasons[1], reasons
     assert list(times) == ["A", "FAST"] and times["FAST"] < times["A"], times
     assert op.choose(400, 2, "float32") == "FAST" and op.choose(400, 2, "bfloat16") == "A"
+    assert op.choose(400, 2) == "FAST"  # of the only measured dtype
+    tuned.RANGES[KEY], before = ((None, "BAD"),), tuned.RANGES[KEY]
+    assert op.choose(400, 2, "bfloat16") == "BAD"  # not measured
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        op.measure(torch.ones(100, dtype=torch.float64), samples=1, warm_up=0)
+    assert op.choose(400, 2) == "A"  # of two dtypes; never the table's choice that measure() left out
+    tuned.RANGES[KEY] = before
     both = [None, None]
     dist.all_gather_object(both, times)
     assert both[0] == both[1], both
@@ -219,6 +227,7 @@ def measured_candidates_are_chosen(rank):
 
     op = register_custom_op_autotuning("mylib::sum_allreduce", [CustomOpConfig(raises), configs[-1]])
     refused(RuntimeError, "no candidate has the result", op.measure, torch.ones(100))
+    refused(RuntimeError, "left out all candidates", op.choose, 400, 2)
 
 
 # Of three ranks, 0 and 1 measure. In the group of 1 and 2 both call the table's choice: rank 2 has no times.

@@ -61,7 +61,8 @@ gemm "n = 8, k = 8, dtype = 16" | refused 'layers\[1\].gemms\[1\].dtype: a table
 at_most() {
     echo "$5" | sed "s/%/$2/" >"$WORK/most.lua"
     succeeds workload show -f "$WORK/most.lua" -p "$1"
-    sed '1,/^$/d; /^end$/d' "$stdout" >"$WORK/program"
+    "$GENTABLES" lua "$SOURCE/tests/unit/workload/request_lines.lua" "$WORK/most.lua" "$1" |
+        sed '/^end$/d' >"$WORK/program"
     # Rank 0 reads the file itself: the mpirun of Open MPI 4.1.4 now and then crashes (in
     # orte_iof_hnp_read_local_handler) while it passes on the end of a long standard input.
     $mpirun -n "$1" sh -c 'exec "$0" <"$1"' "${GENTABLES%/*}/gentables-workload" "$WORK/program" \

@@ -256,4 +256,18 @@ function TestSteps.test_gradients_add_up_over_micro_batches()
   luaunit.assertEquals(table.concat(accumulating), "000001")
 end
 
+-- Tables, and not the request lines of gentables-workload.
+function TestSteps.test_show_prints_tables()
+  local handle <close> = assert(io.popen(("'%s' workload show -f moe -p 3"):format(os.getenv("GENTABLES"))))
+  local text = handle:read("a"):gsub(" +", " ")
+  for _, line in ipairs { "number phase name m n k layout dtype",
+    " 2 forward attention1.router 192 8 512 NT float32",
+    " 1 backward experts2.expert.down 512 2048 144,288,144 TN float32", "kind name elements dtype",
+    "all_to_all experts1.dispatch.1 98304 float32", "allreduce bucket1 266240 float32",
+    "all_to_all experts1.combine.1 73728,147456,73728 float32" } do
+    luaunit.assertStrContains(text, "\n" .. line .. "\n")
+  end
+  luaunit.assertNotStrContains(text, "begin name")
+end
+
 return require "suites" { { "TestSteps", TestSteps } }

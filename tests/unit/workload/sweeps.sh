@@ -48,6 +48,14 @@ succeeds workload report "$sweep" --csv --without plots,comparisons,merge
 succeeds workload compare "$sweep" "$sweep" --label a --label b -o "$WORK/c.html"
 grep -q 'b, 1 thread, 3 channels: it died: exit code 3' "$WORK/c.html" || die "a gap has no reason"
 
+succeeds workload compare "$sweep" "$sweep" --label a --label b --json
+cat >"$WORK/answer.lua" <<'END'
+local d = assert(require("codec.json").decode(assert(require("core.file").read(arg[1]))))
+assert(d.sweeps[2] == "b" and d.findings[1]:find("^a and b have"))
+assert(d.configurations[1].times[2].overlapped.median_us > 0)
+END
+"$GENTABLES" lua "$WORK/answer.lua" "$stdout" || die "not the answer in JSON"
+
 # ---- again: only failed or missing parts ----
 rm "$sweep/2thread/nccl_1channels/torch_profiler/rank1/trace_step19.json"
 kept=$(cksum "$sweep/1thread/nccl_1channels/result.json")

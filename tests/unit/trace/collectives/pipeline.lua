@@ -3,6 +3,7 @@
 -- Needs: zlib xlsx
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
+local json = require "codec.json"
 local lib = require "unit.trace.lib"
 local luaunit = require "luaunit"
 local process = require "core.process"
@@ -136,6 +137,25 @@ function TestPipeline.test_a_second_run_does_the_missing_parts()
   for name, text in pairs(before) do
     if name:find("%.csv$") then luaunit.assertEquals(after[name], text, name) end
   end
+end
+
+-- Expects that each line of a run's progress has a text, and only the last one the part 1.
+local function expect_progress()
+  local path, lines = lib.work .. "/progress", {}
+  lib.ends_with(0, lib.run_with("env GENTABLES_PROGRESS=" .. path, "trace", "pipeline", lib.work .. "/sweep",
+    "--out", lib.work .. "/out", "--csv", "--without", "plots"))
+  for text in assert(file.read(path)):gmatch("[^\n]+") do lines[#lines + 1] = assert(json.decode(text)) end
+  os.remove(path)
+  luaunit.assertTrue(#lines >= 2)
+  for i, line in ipairs(lines) do
+    luaunit.assertNotEquals(line.text, "")
+    luaunit.assertEquals(line.part == 1, i == #lines)
+  end
+end
+
+function TestPipeline.test_progress_ends_with_the_last_part()
+  expect_progress()
+  expect_progress() -- all parts are present
 end
 
 function TestPipeline.test_changed_parts_are_made_again()

@@ -2,6 +2,7 @@
 -- also if one kernel serves two, and simultaneous collectives are not counted twice.
 local file = require "core.file"
 local input_csv = require "trace.gemm.input_csv"
+local json = require "codec.json"
 local lib = require "unit.trace.lib"
 local luaunit = require "luaunit"
 local overlap = require "trace.gemm.overlap"
@@ -32,6 +33,24 @@ local function plant(rank, shift)
   -- A kernel of the same name within something that is no GEMM.
   trace:collective { kernel = "ncclKernel", start = 9000 + shift, duration = 1 }
   trace:write(lib.path("sweep", 256, 28, rank))
+end
+
+-- Two GEMMs and six collectives of each rank.
+function TestVariance.test_sheets_are_printed_as_json()
+  for rank = 0, 1 do plant(rank, 10 * rank) end
+  local sizes = { collectives = 12, gemm = 4, variance = 4, overlap = 4 }
+  for command, count in pairs(sizes) do
+    local text = lib.ends_with(0, lib.run("trace", command, lib.work .. "/sweep", "--json"))
+    local answer = assert(json.decode(text))
+    local sheets = answer[1].sheets
+    local rows = command == "collectives" and sheets.nccl_long or select(2, next(sheets))
+    luaunit.assertEquals(#rows, count, command)
+    luaunit.assertEquals(rows[1].rank, 0)
+    luaunit.assertNil(file.status(lib.work .. "/sweep/tracelens_analysis"))
+  end
+  lib.reports(2, "trace gemm needs --out DIR, or --json", lib.run("trace", "gemm", lib.work .. "/sweep"))
+  lib.reports(2, "--json prints, and --out writes files", lib.run("trace", "gemm", lib.work .. "/sweep",
+    "--json", "--out", lib.work .. "/out"))
 end
 
 local function run(command, ...)

@@ -44,7 +44,8 @@ def trace(rank):
                    "args": {"stream": 7}})
     events.append({"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 7, "ts": 5010,
                    "dur": 8, "args": {"stream": 7}})
-    return json.dumps({"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events})
+    return json.dumps({"distributedInfo": {"rank": rank, "world_size": 2},
+                       "deviceProperties": [{"name": "a GPU", "numSms": 132}], "traceEvents": events})
 
 
 for configuration in "a", "b", "sub/c":
@@ -73,6 +74,8 @@ mkdir "$base/b/b_step_8_performance_report_csvs"
 echo before >"$base/b/b_step_8_performance_report_csvs/gemm.csv"
 ends_with 1 "$GENTABLES" trace report -b "$base" -f step_8 -a --csv
 has "^gentables: $base/b: no report: .*traces_rank_1_step_8.json: byte" "$stderr"
+gpu='^gentables: note: the traces do not name their GPU ("a GPU"), so .*; --gpu NAME gives'
+[ "$(grep -c "$gpu" "$stderr")" = 1 ] || die "not one line on the GPU of two reports"
 [ "$(cat "$base/b/b_step_8_performance_report_csvs/gemm.csv")" = before ] || die "what was there is gone"
 [ -e "$base/sub/c/c_step_8_performance_report_csvs/gemm.csv" ] || die "b ended the batch"
 csvs=$base/a/a_step_8_performance_report_csvs
