@@ -201,7 +201,7 @@ function rows_folder.list(data_dir, arch, allow_loopback)
   if not lists.arch(arch) then
     fail.input("--arch %s: no such arch; valid: host, host-NAME, smNN, smNN-loopback", arch)
   end
-  local wanted = folder_spec.beside(data_dir)
+  local wanted = folder_spec.beside(data_dir, arch)
   return of_wanted_placements(find_files(data_dir, arch, allow_loopback), wanted, data_dir), wanted
 end
 
