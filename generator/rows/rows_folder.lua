@@ -248,13 +248,11 @@ local function find_parts(data_dir)
 end
 
 -- Those of `found` that programs built for these SM versions reach: for each its own, else the nearest older
--- one, else the oldest. `text`: as --sm has them; nil: all.
-local function reached_by(found, text)
-  if not text then return found end
+-- one, else the oldest. `versions`: nil: all.
+local function reached_by(found, versions)
+  if not versions then return found end
   local seen = {}
-  for word in text:gmatch("[^,]+") do
-    local sm = word:find("^%d+$") and math.tointeger(tonumber(word))
-    if not sm then fail.input("--sm %s: %s is no SM version; valid: numbers such as 80,90", text, word) end
+  for _, sm in ipairs(versions) do
     local reached = found[1]
     for _, part in ipairs(found) do
       if part.sm <= sm then reached = part end
@@ -267,15 +265,16 @@ end
 -- Whether the folder, or a folder smXX in it, has rows of SM versions.
 function rows_folder.has_parts(data_dir) return #find_parts(data_dir) > 0 end
 
--- The folders with rows of SM versions in `data_dir`, for all versions or those that `text` reaches; see
+-- The folders with rows of SM versions in `data_dir`, for all versions or those that programs for
+-- `versions` reach; see
 -- reached_by. At least one.
-function rows_folder.parts(data_dir, text)
+function rows_folder.parts(data_dir, versions)
   local found = find_parts(data_dir)
   if #found == 0 then
     fail.input("%s: has no benchmark.tp{N}.smXX.csv, nor has a folder smXX of it; host and loopback " ..
       "do not count", data_dir)
   end
-  return reached_by(found, text)
+  return reached_by(found, versions)
 end
 
 return rows_folder

@@ -11,6 +11,10 @@ local sequences = require "base.sequences"
 local data_folder = {}
 
 local PLACES = { "data", "." }
+-- The argument of verbs with --data-dir, which is the same as that option.
+data_folder.positional = { name = "DIR", min = 0, max = 1, option = "data-dir",
+  help = "the same as --data-dir DIR" }
+
 data_folder.IN_WORDS = "./data or the current folder"
 
 -- Whether a folder has rows of the arch, of any if it is nil, or of any SM version if it is `all`.

@@ -141,7 +141,7 @@ function trtllm_generator.prepare(args)
   if is_given then return end
   if not args.sm_version then return reject_its_options(args) end
   args.out = args.out or args.data_dir:gsub("(.)/+$", "%1") .. "/" .. FOLDER
-  args.formats = args.formats or FORMAT
+  args.formats = args.formats or { FORMAT }
   args.choose = args.choose or "corner" -- as TensorRT-LLM's generator
 end
 

@@ -28,11 +28,11 @@ end
 function pass_input.read_ops(args, backend)
   local ops, is_named = {}, {}
   local function find(word) return lists.find("ops", word) or lists.find("ops", plain_name(word)) end
-  for word in args.op:gmatch("[^,]+") do
+  for _, word in ipairs(args.op) do
     local row = find(word)
     if row then is_named[row.name] = true end
   end
-  for word in args.op:gmatch("[^,]+") do
+  for _, word in ipairs(args.op) do
     local row = find(word)
     -- PyTorch's all_to_all_single may have splits; beside an alltoallv it is the even one.
     local has_splits = row and row.name == "alltoall" and args.splits and not is_named.alltoallv
@@ -187,11 +187,9 @@ function pass_input.cells(job, args)
 end
 
 -- Gives each cell the names of its candidates.
-function pass_input.choose_candidates(job, text, cells)
-  local wanted
-  for word in (text or ""):gmatch("[^,]+") do
-    wanted = wanted or {}
-    wanted[word] = true
+function pass_input.choose_candidates(job, names, cells)
+  local wanted = names and sequences.set(names)
+  for _, word in ipairs(names or {}) do
     if not job.candidates[word] then fail.input("--strategies: there is no %s", word) end
     local base = epilogue_ways.base(job, word)
     if base then

@@ -55,7 +55,7 @@ sweep.options = {
   { name = "bench", trusted = true, value = "PROGRAM",
     help = "bench (default: the gentables-bench beside gentables)" },
   { name = "history", value = "FILE", help = "history that gets the new rows, too: see gentables history" },
-  { name = "timeout", aliases = { "patience" }, value = "SECONDS", type = "number", above = 0, most = 1e9,
+  { name = "timeout", value = "SECONDS", type = "number", above = 0, most = 1e9,
     default = 60, help = "stall timeout of a bench, beyond its time for a cell" },
 }
 sweep.example = "gentables sweep tables/host/spec.lua --out rows --tp 2 --budget 20"

@@ -30,7 +30,7 @@ local tune = {}
 
 tune.summary = "Measures candidates of any collective on this machine, and prints the best for each size."
 tune.options = {
-  { name = "op", value = "OP,OP...", required = true,
+  { name = "op", value = "OP,OP...", comma = true, required = true,
     help = "allreduce, allgather, reducescatter, alltoall, alltoallv, broadcast; or PyTorch's names" },
   { name = "sizes", value = "A:B[:F]", default = "1K:1M:4",
     help = "bytes of the larger buffer of a rank: from A to B by a factor F (default 2); or A,B,C" },
@@ -48,7 +48,8 @@ tune.options = {
     help = "hidden size of the epilogue" },
   { name = "plugin", trusted = true, value = "LIB.so", many = true,
     help = "a shared library with more candidates; repeat it for several" },
-  { name = "strategies", value = "A,B...", help = "only these candidates (default: all usual ones)" },
+  { name = "strategies", value = "A,B...", comma = true,
+    help = "only these candidates (default: all usual ones)" },
   { name = "default", value = "NAME",
     help = "the choice if nothing can be measured (default: MPI; with --backend cuda NCCL)" },
   { name = "samples", value = "N", type = "whole", most = 100000, default = 20,

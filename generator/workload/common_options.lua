@@ -29,7 +29,7 @@ common_options.BACKEND = { name = "backend", value = "NAME",
 
 common_options.options = {
   { name = "config", short = "f", value = "FILE", required = true, help = description.HELP },
-  { name = "tp", short = "p", aliases = { "ranks" }, value = "N", type = "whole", least = 2,
+  { name = "tp", short = "p", value = "N", type = "whole", least = 2,
     most = common_options.MOST_RANKS,
     help = "number of ranks, 2 to 16 (default: one for each core or GPU, 2 to 8)" },
   { name = "steps", value = "N", type = "whole", most = MOST_STEPS,
@@ -44,9 +44,9 @@ common_options.options = {
   common_options.BACKEND,
   { name = "launcher", trusted = true, value = "COMMAND",
     help = "command that starts ranks, with {ranks} (default: GENTABLES_LAUNCHER, else mpirun)" },
-  { name = "bench", aliases = { "program" }, trusted = true, value = "PROGRAM",
+  { name = "bench", trusted = true, value = "PROGRAM",
     help = "workload program (default: the gentables-workload beside gentables)" },
-  { name = "timeout", aliases = { "patience" }, value = "SECONDS", type = "number", above = 0, most = 1e9,
+  { name = "timeout", value = "SECONDS", type = "number", above = 0, most = 1e9,
     default = 120, help = "stall timeout of the ranks" },
 }
 
@@ -74,9 +74,10 @@ local function of_gpus(option, backend, no_gpu)
     no_gpu and (" because no GPU can be used: %s"):format(no_gpu) or "", backends.cuda[option])
 end
 
--- "1,2,4" -> { 1, 2, 4 }, each once, in their order.
+-- "1,2,4", or a list of texts -> { 1, 2, 4 }, each once, in their order.
 local function counts(text, option, backend, no_gpu)
   local out = {}
+  text = type(text) == "table" and table.concat(text, ",") or text
   for word in (text .. ","):gmatch("([^,]*),") do
     if word == "" then
       fail.input("--%s: %q has an empty entry; whole numbers from 1 to %d, with a comma between two of them,"

@@ -138,6 +138,46 @@ function tests.test_values_with_commas_may_be_words()
   of.positional = { name = "FILE", min = 0, max = 1 }
   local args = options.parse(of, "do", { "--tp", "2,4", "file" })
   luaunit.assertEquals({ args.tp, args[1] }, { { 2, 4 }, "file" })
+  luaunit.assertEquals(options.parse(of, "do", { "--tp", "2 4, 8", "--tp=8,16" }).tp, { 2, 4, 8, 16 })
+end
+
+function tests.test_beside_arguments_a_list_takes_the_words_that_are_its_values()
+  local of = { positional = { name = "FILE", min = 0, max = 1 }, options = {
+    { name = "tp", value = "N,N...", type = "whole", comma = true },
+    { name = "formats", value = "LIST", one_of = { "c", "table" }, comma = true },
+    { name = "ranks", value = "N", list = true, pattern = "^%d[%d,-]*$" } } }
+  for _, words in ipairs { { "--tp", "2", "4,8", "file" }, { "file", "--tp", "2", "4", "8" } } do
+    local args = options.parse(of, "do", words)
+    luaunit.assertEquals({ args.tp, args[1] }, { { 2, 4, 8 }, "file" })
+  end
+  local args = options.parse(of, "do", { "--formats", "c", "table", "file", "--ranks", "0-3", "7" })
+  luaunit.assertEquals({ args.formats, args.ranks, args[1] }, { { "c", "table" }, { "0-3", "7" }, "file" })
+  luaunit.assertEquals(options.parse(of, "do", { "--ranks", "0-3", "7", "file" })[1], "file")
+  luaunit.assertStrContains(refusal(of, "--formats", "tabel"), '(did you mean "table"?)')
+end
+
+function tests.test_an_argument_may_be_the_value_of_an_option()
+  local of = { positional = { name = "DIR", min = 0, max = 2, option = "data-dir" }, options = {
+    { name = "data-dir", value = "DIR", required = true, many = true } } }
+  for _, words in ipairs { { "a", "b" }, { "--data-dir", "a", "--data-dir=b" } } do
+    luaunit.assertEquals(options.parse(of, "do", words), { data_dir = { "a", "b" } })
+  end
+  luaunit.assertStrContains(refusal(of, "a", "--data-dir", "b"), "a is taken as --data-dir, which is given")
+  of.positional.when = function(args) return #args == 1 end
+  luaunit.assertEquals(options.parse(of, "do", { "a", "b", "--data-dir", "c" })[2], "b")
+end
+
+function tests.test_former_names_are_names_of_every_verb_with_the_option()
+  local function of(...)
+    local list = {}
+    for i, name in ipairs { ... } do list[i] = { name = name, value = "X" } end
+    return { options = list }
+  end
+  local verbs = of("timeout", "bench", "tp", "formats")
+  luaunit.assertEquals(options.parse(verbs, "do",
+    { "--patience", "3", "--program", "p", "--num_ranks", "2", "--format", "c" }),
+    { timeout = "3", bench = "p", tp = "2", formats = "c" })
+  luaunit.assertEquals(options.parse(of("tp", "ranks"), "do", { "--ranks", "2" }), { ranks = "2" })
 end
 
 return require "suites" { { "options", tests } }

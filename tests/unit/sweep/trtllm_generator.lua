@@ -45,7 +45,7 @@ function tests.test_sweeps_the_grid_and_writes_beside_it()
   luaunit.assertEquals(spec.num_tokens, lists.trtllm_grid.num_tokens)
   luaunit.assertEquals(spec.strategies, named)
   luaunit.assertEquals({ args.data_dir, args.out, args.formats, args.arch },
-    { work .. "/rows", work .. "/rows/gen_heuristic_code", "trtllm", "sm89" })
+    { work .. "/rows", work .. "/rows/gen_heuristic_code", { "trtllm" }, "sm89" })
 end
 
 function tests.test_measures_auto_only_on_request()
@@ -75,7 +75,7 @@ function tests.test_without_options_the_gpus_are_measured_into_data()
   luaunit.assertEquals({ started[2], started[4], started[5] }, { "sweep", "--out", "data" })
   luaunit.assertEquals(assert(load(file.read("data/spec.lua")))().arch, "sm90")
   luaunit.assertEquals({ args.data_dir, args.out, args.formats, args.arch },
-    { "data", "data/gen_heuristic_code", "trtllm", "sm90" })
+    { "data", "data/gen_heuristic_code", { "trtllm" }, "sm90" })
 end
 
 function tests.test_a_spec_that_is_there_counts_for_its_own_arch_only()
