@@ -7,6 +7,7 @@ local list = require "metric.list"
 local collective = require "profile.collective"
 local fail_as_documented = require "serving.documented_failure"
 local sequences = require "base.sequences"
+local text = require "base.text"
 
 -- The documented folders of `metric plot`.
 local TRACES, GRAPHS = "trace_collection", "graphs"
@@ -37,7 +38,8 @@ local function find(name)
   if row then return row end
   io.stderr:write(("Error: Unknown metric: %s\nAvailable metrics: %s\n"):format(name,
     table.concat(list.names(), ", ")))
-  fail.work("%s is not a metric; gentables metric --list describes them", name)
+  fail.work("%s is not a metric%s; gentables metric --list describes them", name,
+    text.did_you_mean(name, list.names()))
 end
 
 -- Whether the command is `metric plot NAME`.

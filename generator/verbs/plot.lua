@@ -14,6 +14,7 @@ local picture_slices = require "pictures.picture_slices"
 local rows_folder = require "rows.rows_folder"
 local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
+local text = require "base.text"
 
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
 
@@ -24,7 +25,8 @@ end
 local function find_kind(name)
   local kind = kinds.find(name)
   if not kind then
-    fail.input("no picture %q; valid pictures: %s", name, table.concat(kinds.names(), ", "))
+    fail.input("no picture %q%s; valid pictures: %s", name, text.did_you_mean(name, kinds.names()),
+      table.concat(kinds.names(), ", "))
   end
   return kind
 end
@@ -110,8 +112,8 @@ end
 local function check_fusion(rows, name)
   local fusion = lists.find("fusions", name)
   if not fusion or not lists.contains(rows.fusions, fusion.name) then
-    fail.input("%s: no rows of fusion %s; it has %s", rows.source.data_dir, name,
-      table.concat(rows.fusions, ", "))
+    fail.input("%s: no rows of fusion %s%s; it has %s", rows.source.data_dir, name,
+      text.did_you_mean(name, rows.fusions), table.concat(rows.fusions, ", "))
   end
   return fusion.name
 end

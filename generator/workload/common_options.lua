@@ -7,6 +7,7 @@ local numbers = require "base.numbers"
 local description = require "workload.description"
 local configuration = require "workload.configuration"
 local steps = require "workload.steps"
+local texts = require "base.text"
 local workers = require "system.workers"
 
 local common_options = {}
@@ -60,10 +61,10 @@ local function whole(text, option, least, most, more)
   return number
 end
 
-local function one_of(text, option, known)
-  if known[text] then return text end
-  fail.input("--%s: there is no %s; valid: %s", option, text,
-    table.concat(sorted_keys(known), " or "))
+local function one_of(name, option, known)
+  if known[name] then return name end
+  fail.input("--%s: there is no %s%s; valid: %s", option, name,
+    texts.did_you_mean(name, sorted_keys(known)), table.concat(sorted_keys(known), " or "))
 end
 
 -- The end of the message about too many channels or threads on the host: GPUs allow more. `no_gpu`: the

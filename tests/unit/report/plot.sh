@@ -139,6 +139,9 @@ rejects 'needs --data-dir DIR, or KIND FILE' plot
 rejects 'no benchmark.tp.N..[{]arch[}].csv' plot --data-dir "$WORK/names/viz"
 rejects 'no such folder' plot --data-dir "$WORK/none" --arch sm90
 rejects 'has no benchmark.tp.N..sm80.csv' plot --data-dir "$WORK/data" --arch sm80
+rejects 'no picture "heatmpa" \(did you mean heatmap\?\)' plot heatmpa "$one"
+rejects 'no rows of fusion none \(did you mean NONE\?\); it has NONE' plot heatmap "$one" --fusion none \
+    --out "$WORK/a.png"
 rejects 'no picture "pie"; valid pictures: heatmap' plot pie "$one" --fusion NONE --out "$WORK/a.png"
 rejects '--kinds: "pie" is not one of all, heatmap' \
     plot --data-dir "$WORK/data" --arch sm90 --kinds heatmap,pie
