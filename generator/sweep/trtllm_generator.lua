@@ -9,6 +9,7 @@ local file = require "core.file"
 local folder_spec = require "rows.folder_spec"
 local formats = require "formats.list"
 local lists = require "lists.lists"
+local next_commands = require "surroundings.next_commands"
 local scratch = require "system.scratch"
 local sequences = require "base.sequences"
 local system = require "core.system"
@@ -75,7 +76,7 @@ local function sweep(folder, arch, text, incumbent)
   if not ran.well then
     local code = ran.reason == "exit code 2" and 2 or 1
     fail.with(code, "the sweep of %s failed (%s): %s", folder, ran.reason,
-      child_process.last_line(ran.errors) or "")
+      (child_process.last_line(ran.errors) or ""):gsub("^gentables: ", ""))
   end
   if not file.exists(path) then fail.unless_done(file.write(path, text)) end
 end
@@ -98,11 +99,13 @@ end
 
 -- Sweeps the arch, or else this machine's GPUs, into --save_csv_dir. Returns the arch.
 local function measure(args, arch)
-  local sm, reason = nil, nil
-  if not arch then sm, reason = detection.sm() end
+  local is_elsewhere = arch and (os.getenv("GENTABLES_LAUNCHER") or "") ~= "" -- with other GPUs than here
+  local sm, reason
+  if not is_elsewhere then sm, reason = detection.sm() end
   if reason then
-    fail.input("no --data-dir DIR, no benchmark.tp{N}.{arch}.csv in %s, and no GPU to measure: %s; "
-      .. "sh cmake/dev.sh gen-tables measures CPU ranks", data_folder.IN_WORDS, reason)
+    fail.input("no --data-dir DIR, no benchmark.tp{N}.%s.csv in %s, and no GPU to measure: %s; "
+      .. "%s measures CPU ranks", arch or "{arch}", data_folder.IN_WORDS, reason,
+      next_commands.measure_host())
   end
   arch = arch or ("sm%d"):format(sm)
   local strategies = strategies_of(arch, args.enable_auto)

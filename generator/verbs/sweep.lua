@@ -196,7 +196,8 @@ local function new_job(args)
   local identity, library = bench.identify(program)
   local arch = backend.arch(read_arch(args.arch, loaded), identity, args.sm_version)
   local job = {
-    out = (args.out:gsub("(.)/+$", "%1")), spec = loaded, recorded_spec = recorded_spec(path, loaded),
+    path = path, out = (args.out:gsub("(.)/+$", "%1")), spec = loaded,
+    recorded_spec = recorded_spec(path, loaded),
     arch = arch, backend = backend, placements = placements_of(args, loaded),
     exhaustive = args.exhaustive, refine = args.refine,
     patience = args.timeout, fresh = args.fresh, launcher = given_launcher, screen = not args.no_screening,

@@ -65,7 +65,7 @@ function tests.test_a_failed_sweep_makes_no_table_and_leaves_no_spec()
   failure(prepared, { save_csv_dir = work .. "/new" })
   luaunit.assertFalse(file.exists(work .. "/new"))
   ends_well = true
-  luaunit.assertEquals(message, "the sweep of " .. work .. "/rows failed (exit code 1): gentables: it broke")
+  luaunit.assertEquals(message, "the sweep of " .. work .. "/rows failed (exit code 1): it broke")
 end
 
 function tests.test_without_options_the_gpus_are_measured_into_data()
@@ -101,7 +101,10 @@ end
 function tests.test_without_gpus_it_prints_how_to_measure_the_host()
   sm = nil
   local message, code = failure(trtllm_generator.prepare, { save_csv_dir = work .. "/none" })
+  local of_version = failure(prepared, { save_csv_dir = work .. "/none" })
   sm = 90
+  luaunit.assertStrContains(of_version, "benchmark.tp{N}.sm89.csv in")
+  luaunit.assertStrContains(of_version, "no GPU to measure: no CUDA driver; sh cmake/dev.sh gen-tables")
   luaunit.assertEquals(code, 2)
   luaunit.assertStrContains(message, "no GPU to measure: no CUDA driver; sh cmake/dev.sh gen-tables measures")
   luaunit.assertFalse(file.exists(work .. "/none"))

@@ -14,7 +14,7 @@ one_line '--formats: "" is not one of trtllm, trtllm-header, c, .*, report'
 rejects 'is taken as --data-dir, which is given' check "$golden" --data-dir "$golden"
 succeeds check "$golden" --formats table c
 succeeds generate --formats table "thresholds report" "$golden" --out "$WORK/by_words"
-[ "$(ls "$WORK/by_words" | wc -l)" = 3 ] || die "not the three files"
+[ "$(find "$WORK/by_words" -type f | wc -l)" = 3 ] || die "not the three files"
 succeeds report "$golden" --out "$WORK/by_words"
 succeeds formats "$golden"
 
