@@ -17,6 +17,7 @@
 --                        default of gentables.lua does not apply to other command lines
 --   trusted = true       starts a program or gives rights, so that gentables.lua must not set it
 --   type = "whole"       is a whole number, from `least` (default 1) to `most` (default 2147483647)
+--   type = "size"        is the same, and may end in K, M or G: 4K is 4096
 --   type = "number"      is a finite number of at least `least`, or above `above`, and at most `most`
 --   one_of = { ... }     is one of these texts; with `type`, a number or one of them
 --   comma = true         has several values, with commas or blanks between them, or as words, and may be
@@ -75,23 +76,26 @@ local function find_short(verb, letter)
   return sequences.find(verb.options or {}, function(option) return option.short == letter end)
 end
 
+local NOUNS = { whole = "a whole number", size = "a size such as 64 or 4K", number = "a number" }
+
 -- The values that an option takes, for messages.
 local function kind_of(option)
   local texts = table.concat(option.one_of or {}, ", ")
   if not option.type then return "one of " .. texts end
   local limits = {}
-  local least = option.least or option.type == "whole" and 1 or nil
+  local least = option.least or option.type ~= "number" and 1 or nil
   if least then limits[#limits + 1] = ("of at least %.14g"):format(least) end
   if option.above then limits[#limits + 1] = ("above %.14g"):format(option.above) end
   if option.most then limits[#limits + 1] = ("at most %.14g"):format(option.most) end
   if least and option.most then limits = { ("from %.14g to %.14g"):format(least, option.most) } end
-  local noun = option.type == "whole" and "a whole number" or "a number"
+  local noun = NOUNS[option.type]
   return noun .. (#limits > 0 and " " or "") .. table.concat(limits, " and ")
     .. (texts ~= "" and " or " or "") .. texts
 end
 
 local function number_of(option, given)
-  if option.type == "whole" then return numbers.whole(given, option.least, option.most) end
+  local whole = option.type == "whole" and numbers.whole or option.type == "size" and numbers.size
+  if whole then return whole(given, option.least, option.most) end
   local number = numbers.finite(given)
   if not number or option.above and number <= option.above then return nil end
   return number >= (option.least or number) and number <= (option.most or number) and number or nil

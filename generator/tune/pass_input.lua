@@ -6,6 +6,7 @@
 -- epilogue, reason }... } }.
 local fail = require "base.fail"
 local lists = require "lists.lists"
+local numbers = require "base.numbers"
 local quantities = require "base.quantities"
 local sequences = require "base.sequences"
 local splits = require "lists.splits"
@@ -20,7 +21,6 @@ local function among(name, names)
 end
 
 local MOST_BYTES = 4 << 30
-local units = { [""] = 0, K = 10, M = 20, G = 30 }
 
 -- PyTorch's ops have name spaces and an overload: _c10d_functional.all_reduce.default, c10d::allreduce_,
 -- torch.distributed.all_reduce.
@@ -61,10 +61,8 @@ function pass_input.read_ops(args, backend)
 end
 
 local function read_size(text)
-  local digits, unit = text:match("^(%d+)([kKmMgG]?)i?B?$")
-  local value = digits and math.tointeger(tonumber(digits))
-  local bytes = value and units[unit:upper()] and value << units[unit:upper()]
-  if not bytes or bytes < 1 or bytes > MOST_BYTES then
+  local bytes = numbers.size(text, 1, MOST_BYTES)
+  if not bytes then
     fail.input("--sizes: %s is no size; a size such as 64, 16K or 4M is required, at most 4G", text)
   end
   return bytes

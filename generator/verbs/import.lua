@@ -28,7 +28,7 @@ import.options = {
   { name = "tp", value = "N,N...", type = "whole", most = 65535, comma = true,
     help = "number of ranks, for files without it" },
   { name = "dtype", value = "NAME", help = "data type, for files without it (default: bfloat16)" },
-  { name = "hidden-size", value = "N", type = "whole",
+  { name = "hidden-size", value = "N", type = "size",
     help = "elements of a token, for files with bytes alone; rows without it have a size only" },
   { name = "strategy", value = "NAME",
     help = "strategy of the times (default: nccl-tests NCCL, osu MPI)" },

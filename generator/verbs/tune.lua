@@ -44,7 +44,7 @@ tune.options = {
   { name = "splits", value = "A:B...",
     help = "alltoallv: weights of the destinations, such as 3:1 or 2:0 (default: 2:1)" },
   { name = "fusion", value = "NAME", help = "allreduce: measure it with this epilogue, too" },
-  { name = "hidden-size", value = "N", type = "whole", least = 16, most = 1 << 24, default = 4096,
+  { name = "hidden-size", value = "N", type = "size", least = 16, most = 1 << 24, default = 4096,
     help = "hidden size of the epilogue" },
   { name = "plugin", trusted = true, value = "LIB.so", many = true,
     help = "a shared library with more candidates; repeat it for several" },

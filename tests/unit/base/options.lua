@@ -91,6 +91,17 @@ function tests.test_values_of_another_type_are_refused()
   luaunit.assertEquals(refusal(typed, "--sync", "both"), '--sync: "both" is not one of pass, op')
 end
 
+function tests.test_sizes_may_have_a_unit()
+  local of = { options = { { name = "size", value = "N", type = "size", least = 16, most = 1 << 24 } } }
+  for text, size in pairs { ["4096"] = 4096, ["4K"] = 4096, ["4k"] = 4096, ["1MiB"] = 1 << 20 } do
+    luaunit.assertEquals(options.parse(of, "do", { "--size", text }).size, size)
+  end
+  for _, text in ipairs { "4Q", "K", "1.5K", "8", "1G", "99999999999999G" } do
+    luaunit.assertEquals(refusal(of, "--size", text),
+      ('--size: "%s" is not a size such as 64 or 4K from 16 to 16777216'):format(text))
+  end
+end
+
 function tests.test_a_list_ends_at_the_next_option()
   local args = parse("file", "-f", "x", "y", "--data-dir", "a", "--filter=z")
   luaunit.assertEquals(args.filter, { "x", "y", "z" })

@@ -81,6 +81,7 @@ function tests.test_lists_and_folders_are_written_in_one_way()
     for _, option in ipairs(verb.options or {}) do
       local is_list = option.value and (option.value:find(",", 1, true) or option.value == "LIST")
       luaunit.assertTrue(not is_list or option.comma, ("%s --%s is no list"):format(name, option.name))
+      if option.name == "hidden-size" then luaunit.assertEquals(option.type, "size") end
       if option.name == "data-dir" then luaunit.assertEquals(verb.positional.option, "data-dir") end
     end
   end
