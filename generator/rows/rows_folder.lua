@@ -53,15 +53,17 @@ function rows_folder.archs(data_dir)
 end
 
 -- The arch of the rows in a folder. `given`: that of --arch, or nil. Raises if the folder has rows of several
--- archs or of none; `other`: a file that could be there in place of rows, for the message, or nil.
-function rows_folder.only_arch(data_dir, given, other)
+-- archs or of none; `other`: a file that could be there in place of rows, for the message, or nil;
+-- `option_of(arch)`: the option that selects an arch (default: --arch).
+function rows_folder.only_arch(data_dir, given, other, option_of)
   if given then return given end
   local archs = rows_folder.archs(data_dir)
   if #archs == 0 then
     fail.input("%s: %s benchmark.tp{N}.{arch}.csv; gentables sweep writes them", data_dir,
       other and ("neither %s nor"):format(other) or "no")
   elseif #archs > 1 then
-    fail.input("%s: has rows of %s; --arch with one of them is required", data_dir, table.concat(archs, ", "))
+    fail.input("%s: has rows of %s; %s is required", data_dir, table.concat(archs, ", "), option_of
+      and table.concat(sequences.map(archs, option_of), " or ") or "--arch with one of them")
   end
   return archs[1]
 end

@@ -120,14 +120,20 @@ local function refuse_incumbent(args, folder)
   end
 end
 
+-- The option that selects an arch. With --arch, the files of an SM version are others.
+local function option_of(arch)
+  local sm = arch:match("^sm(%d+)$")
+  return sm and "--sm-version " .. sm or "--arch " .. arch
+end
+
 -- The arch of the table; sets args.data_dir. Prints which rows were found, if neither was given.
 local function find_rows(args)
   local arch = args.sm_version and arch_of(args) or args.arch
-  if args.data_dir then return arch or data_folder.arch(args.data_dir) end
+  if args.data_dir then return arch or data_folder.arch(args.data_dir, option_of) end
   if not args.save_csv_dir then args.data_dir = data_folder.find(arch) end
   if not args.data_dir then return args.arch or measure(args, arch) end
   refuse_incumbent(args, args.data_dir)
-  arch = arch or data_folder.arch(args.data_dir)
+  arch = arch or data_folder.arch(args.data_dir, option_of)
   data_folder.print(args.data_dir, arch)
   return arch
 end

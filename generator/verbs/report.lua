@@ -63,7 +63,9 @@ return {
   },
   example = "gentables report --data-dir tables/host --arch host --out build/report",
   run = function(args)
-    args.arch = args.arch or sequences.map(args.data_dir, data_folder.arch)
+    args.arch = args.arch or sequences.map(args.data_dir, function(folder)
+      return data_folder.arch(folder)
+    end)
     check(args)
     local incumbents = read_incumbents(args.against or {}, args.arch)
     local sources = {}
