@@ -25,6 +25,7 @@
 --                        if the verb has arguments without a dash, only those that are values of its type
 --                        or one_of
 --   pattern = "^%d+$"    a list of texts: beside arguments it takes only words of this pattern
+--   values = { ... }     completions offer these texts, and others are values, too; also of `positional`
 -- positional.option = "data-dir": arguments without a dash are values of this option. `positional.when`: only
 -- if when(args) is true.
 -- A value of another kind ends with exit code 2 and a message that gives the kind. options.check_value is for

@@ -35,6 +35,9 @@ pass_input.ops = sequences.filter(lists.names("ops"), function(name)
   return lists.find("ops", name).measured_by ~= nil
 end)
 
+-- The fusions with an epilogue: the first of the list has none.
+pass_input.epilogues = table.move(lists.names("fusions"), 2, #lists.names("fusions"), 1, {})
+
 -- The ops of --op that the backend measures, in the order given.
 function pass_input.read_ops(args, backend)
   local ops, is_named = {}, {}
@@ -165,7 +168,7 @@ function pass_input.cells(job, args)
   local fusion = args.fusion and lists.find("fusions", args.fusion)
   if args.fusion and (not fusion or fusion.name == "NONE") then
     fail.input("--fusion: %s is no epilogue%s; without --fusion there is none", args.fusion,
-      among(args.fusion, table.move(lists.names("fusions"), 2, #lists.names("fusions"), 1, {})))
+      among(args.fusion, pass_input.epilogues))
   end
   local hidden_size = args.hidden_size
   local text, weights = read_splits(args.splits)

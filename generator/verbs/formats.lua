@@ -60,8 +60,8 @@ end
 return {
   summary = "Prints the files for other programs: who reads them, and what was done to show that the reader\n"
     .. "obeys them. With --data-dir, only those of its arch, with what each leaves out and what that costs.",
-  positional = { name = "NAME...", min = 0, max = math.huge, option = "data-dir",
-    help = "only these formats; or one folder, the same as --data-dir DIR",
+  positional = { name = "NAME... | DIR", min = 0, max = math.huge, option = "data-dir",
+    values = formats.names(), help = "only these formats; or one folder, the same as --data-dir DIR",
     when = function(words) return #words == 1 and not formats.find(words[1]) and file.exists(words[1]) end },
   options = {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv" },

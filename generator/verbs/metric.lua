@@ -98,10 +98,11 @@ end
 return {
   summary = "Prints one metric of serving runs, gate logs, kernel summaries or profiler files.",
   positional = { name = "NAME [INPUT...] | plot NAME [DIR [OUT]]", min = 0, max = math.huge,
+    values = sequences.join { list.names(), { "plot" } },
     help = "a metric of --list, with the same as --trace, or --csv1 and --csv2; plot: a picture of it over"
       .. " the runs in DIR" },
   options = {
-    { name = "metric", value = "NAME", help = "the same as NAME" },
+    { name = "metric", value = "NAME", values = list.names(), help = "the same as NAME" },
     { name = "list", help = "list all metrics: unit, formula, source" },
     { name = "trace", value = "DIR", many = true,
       help = "a run's folder, result files of vLLM's or SGLang's benchmark, or a profiler file; repeat it "

@@ -157,6 +157,7 @@ end
 return {
   summary = "Draws pictures of rows: the best strategy of each cell, its margin and its confidence.",
   positional = { name = "KIND FILE... | DIR", min = 0, max = math.huge, option = "data-dir",
+    values = kinds.names(),
     when = function(words) return #words == 1 and not kinds.find(words[1]) and file.exists(words[1]) end,
     help = "DIR: the same as --data-dir DIR; KIND FILE: draw one picture; KIND is one of\n"
       .. help.names(kinds.kinds) },
@@ -172,13 +173,14 @@ return {
     { name = "kinds", value = "LIST", arguments = false, comma = true,
       one_of = sequences.join { { "all" }, kinds.names() },
       help = "with --data-dir: all, or a list of KIND (default: " .. table.concat(documented(), ",") .. ")" },
-    { name = "fusion", value = "F", arguments = true, help = "with KIND: the fusion" },
+    { name = "fusion", value = "F", arguments = true, values = lists.names("fusions"),
+      help = "with KIND: the fusion" },
     { name = "tp", value = "N", type = "whole", arguments = true,
       help = "with KIND: the TP size, if FILE has several" },
-    { name = "dtype", value = "D",
+    { name = "dtype", value = "D", values = lists.names("dtypes"),
       help = "data type, if rows have several (default: that of the spec's table)" },
-    { name = "op", value = "OP", help = "operation, likewise" },
-    { name = "mode", value = "MODE", help = "mode, likewise" },
+    { name = "op", value = "OP", values = lists.names("ops"), help = "operation, likewise" },
+    { name = "mode", value = "MODE", values = lists.names("modes"), help = "mode, likewise" },
   },
   example = "gentables plot --data-dir tables/host --arch host --out pictures\n" ..
     "  gentables plot heatmap tables/host/benchmark.tp2.host.csv --fusion NONE --out heatmap.png",

@@ -25,11 +25,12 @@ local backends = {
     run = { channels = "28", threads = "512" }, transports = { "nccl", "builtin" } },
 }
 
-common_options.BACKEND = { name = "backend", value = "NAME",
+common_options.BACKEND = { name = "backend", value = "NAME", values = sorted_keys(backends),
   help = "host or cuda (default: cuda if a GPU can be used, else host)" }
 
 common_options.options = {
-  { name = "config", short = "f", value = "FILE", required = true, help = description.HELP },
+  { name = "config", short = "f", value = "FILE", required = true,
+    values = description.shipped, help = description.HELP },
   { name = "tp", short = "p", value = "N", type = "whole", least = 2,
     most = common_options.MOST_RANKS,
     help = "number of ranks, 2 to 16 (default: one for each core or GPU, 2 to 8)" },
@@ -39,7 +40,7 @@ common_options.options = {
     help = "steps before the measured ones (default: the workload's, 3)" },
   { name = "wait", value = "HOW", one_of = { "futex", "yield", "spin" }, default = "futex",
     help = "how communication threads wait: futex, yield or spin" },
-  { name = "transport", value = "NAME",
+  { name = "transport", value = "NAME", values = { "builtin", "mpi", "nccl" },
     help = "how data moves: builtin (shared memory) or mpi (its non-blocking collectives); on GPUs nccl,"
       .. " or builtin: gentables' kernels, with all ranks on one GPU" },
   common_options.BACKEND,

@@ -37,7 +37,8 @@ end
 return {
   summary = "Shows the GEMMs and collectives of a step, without measuring.",
   options = {
-    { name = "config", short = "f", value = "FILE", required = true, help = description.HELP },
+    { name = "config", short = "f", value = "FILE", required = true, values = description.shipped,
+      help = description.HELP },
     { name = "tp", short = "p", value = "N", type = "whole", least = 2,
       most = common_options.MOST_RANKS, default = 2, help = "number of ranks" },
     { name = "backend", value = "NAME", default = "host", help = "host or cuda" },
