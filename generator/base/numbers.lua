@@ -8,6 +8,17 @@ function numbers.whole(text, least, most)
   return number and number >= (least or 1) and number <= (most or 0x7fffffff) and number or nil
 end
 
+local SHIFTS = { [""] = 0, K = 10, M = 20, G = 30 }
+
+-- The whole number of [least, most] in a text, which may end in K, M or G (powers of 1024; also k, KiB, KB);
+-- or nil.
+function numbers.size(text, least, most)
+  local digits, unit = tostring(text):match("^(%d+)([kKmMgG]?)i?B?$")
+  local value, shift = digits and math.tointeger(tonumber(digits)), SHIFTS[(unit or ""):upper()]
+  if not value or value > math.maxinteger >> shift then return nil end
+  return numbers.whole(value << shift, least, most)
+end
+
 -- The finite number in a text, or nil.
 function numbers.finite(text)
   local number = tostring(text):find("^[+-]?[%d.]+[eE]?[+-]?%d*$") and tonumber(text)

@@ -8,7 +8,7 @@
 -- args[1], args[2]... An option
 --   without `value`      is a flag
 --   many = true          may be repeated and gives a list
---   list = true          may be repeated, and takes every word up to the next option; gives a list
+--   list = true          may be repeated, and takes words as `comma` does; gives a list of words
 --   short = "d"          has this name after one dash, too
 --   aliases = { ... }    has these names, too, which the help does not show
 --   arguments = false    goes only with command lines without arguments (true: with some); a default of
@@ -17,10 +17,17 @@
 --                        default of gentables.lua does not apply to other command lines
 --   trusted = true       starts a program or gives rights, so that gentables.lua must not set it
 --   type = "whole"       is a whole number, from `least` (default 1) to `most` (default 2147483647)
+--   type = "size"        is the same, and may end in K, M or G: 4K is 4096
 --   type = "number"      is a finite number of at least `least`, or above `above`, and at most `most`
 --   one_of = { ... }     is one of these texts; with `type`, a number or one of them
---   comma = true         has several values with commas between them, or, if the verb has no arguments
---                        without a dash, as words up to the next option; gives a list, each value once
+--   comma = true         has several values, with commas or blanks between them, or as words, and may be
+--                        repeated; gives a list, each value once. It takes the words up to the next option;
+--                        if the verb has arguments without a dash, only those that are values of its type
+--                        or one_of
+--   pattern = "^%d+$"    a list of texts: beside arguments it takes only words of this pattern
+--   values = { ... }     completions offer these texts, and others are values, too; also of `positional`
+-- positional.option = "data-dir": arguments without a dash are values of this option. `positional.when`: only
+-- if when(args) is true.
 -- A value of another kind ends with exit code 2 and a message that gives the kind. options.check_value is for
 -- values with limits that depend on other options.
 local fail = require "base.fail"
@@ -30,17 +37,32 @@ local text = require "base.text"
 
 local options = {}
 
+-- The field of an option in the table of its values.
+local function key_of(name) return (name:gsub("-", "_")) end
+
 -- A verb's own options, and then those that several verbs share.
 function options.with(shared, own)
   local all = table.move(own, 1, #own, 1, {})
   return table.move(shared, 1, #shared, #all + 1, all)
 end
 
+-- The former names of options, which every verb with the option still takes.
+local FORMER = { timeout = { "patience" }, bench = { "program" }, tp = { "ranks", "num-ranks" },
+  formats = { "format" } }
+
+-- The other names of an option of a verb, which its help does not show.
+function options.aliases(verb, option)
+  local former = sequences.filter(FORMER[option.name] or {}, function(name)
+    return not sequences.named(verb.options, name)
+  end)
+  return sequences.distinct(sequences.join { option.aliases or {}, former })
+end
+
 -- The option with this name or alias.
 local function find_long(verb, name)
   return sequences.find(verb.options or {}, function(option)
-    local aliases = option.aliases or {}
-    return option.name == name or sequences.any(aliases, function(alias) return alias == name end)
+    return option.name == name
+      or sequences.any(options.aliases(verb, option), function(alias) return alias == name end)
   end)
 end
 
@@ -55,23 +77,26 @@ local function find_short(verb, letter)
   return sequences.find(verb.options or {}, function(option) return option.short == letter end)
 end
 
+local NOUNS = { whole = "a whole number", size = "a size such as 64 or 4K", number = "a number" }
+
 -- The values that an option takes, for messages.
 local function kind_of(option)
   local texts = table.concat(option.one_of or {}, ", ")
   if not option.type then return "one of " .. texts end
   local limits = {}
-  local least = option.least or option.type == "whole" and 1 or nil
+  local least = option.least or option.type ~= "number" and 1 or nil
   if least then limits[#limits + 1] = ("of at least %.14g"):format(least) end
   if option.above then limits[#limits + 1] = ("above %.14g"):format(option.above) end
   if option.most then limits[#limits + 1] = ("at most %.14g"):format(option.most) end
   if least and option.most then limits = { ("from %.14g to %.14g"):format(least, option.most) } end
-  local noun = option.type == "whole" and "a whole number" or "a number"
+  local noun = NOUNS[option.type]
   return noun .. (#limits > 0 and " " or "") .. table.concat(limits, " and ")
     .. (texts ~= "" and " or " or "") .. texts
 end
 
 local function number_of(option, given)
-  if option.type == "whole" then return numbers.whole(given, option.least, option.most) end
+  local whole = option.type == "whole" and numbers.whole or option.type == "size" and numbers.size
+  if whole then return whole(given, option.least, option.most) end
   local number = numbers.finite(given)
   if not number or option.above and number <= option.above then return nil end
   return number >= (option.least or number) and number <= (option.most or number) and number or nil
@@ -80,33 +105,42 @@ end
 -- The end of a message about a value that is none of the option's.
 local function hint_of(option, value) return text.did_you_mean(value, option.one_of or {}, '"%s"') end
 
+-- The value of a text by `option`; nil: it is none.
+local function value_of(option, given)
+  if not option.type and not option.one_of then return given end
+  local is_known = sequences.any(option.one_of or {}, function(known) return given == known end)
+  return is_known and given or option.type and number_of(option, given) or nil
+end
+
 -- The value of a text by `option`, a table with name, and type, least, most and above, or one_of. `where`: in
 -- place of --NAME in the message.
 function options.check_value(option, given, where)
-  if not option.type and not option.one_of then return given end
-  local value = option.type and number_of(option, given)
-  for _, known in ipairs(option.one_of or {}) do
-    if given == known then value = given end
-  end
+  local value = value_of(option, given)
   if value then return value end
   fail.input('%s: "%s" is not %s%s', where or "--" .. option.name, given, kind_of(option),
     hint_of(option, given))
 end
 
--- The values of a text with commas between them, each once, in their order.
+-- The texts in a text with commas or blanks between them.
+local function parts_of(given)
+  local parts = {}
+  given = given:gsub("^%s+", ""):gsub("%s+$", ""):gsub("%s*,%s*", ","):gsub("%s+", ",")
+  for part in (given .. ","):gmatch("([^,]*),") do parts[#parts + 1] = part end
+  return parts
+end
+
+-- The values of a text with commas or blanks between them.
 local function check_values(option, given)
-  local values, seen = {}, {}
-  for word in (given .. ","):gmatch("([^,]*),") do
-    local value = options.check_value(option, word)
-    if not seen[value] then values[#values + 1] = value end
-    seen[value] = true
-  end
-  return values
+  return sequences.map(parts_of(given), function(part) return options.check_value(option, part) end)
 end
 
 local function store(args, option, value)
-  local key = option.name:gsub("-", "_")
-  if option.value then value = (option.comma and check_values or options.check_value)(option, value) end
+  local key = key_of(option.name)
+  if option.comma then
+    args[key] = sequences.distinct(sequences.append(args[key] or {}, check_values(option, value)))
+    return
+  end
+  if option.value then value = options.check_value(option, value) end
   if option.many or option.list then
     args[key] = args[key] or {}
     table.insert(args[key], value)
@@ -119,7 +153,7 @@ end
 
 local function check(verb, name, args)
   for _, option in ipairs(verb.options or {}) do
-    local key = option.name:gsub("-", "_")
+    local key = key_of(option.name)
     if args[key] == nil and option.default ~= nil then
       if option.list then args[key] = option.default else store(args, option, option.default) end
     end
@@ -127,6 +161,10 @@ local function check(verb, name, args)
       fail.input("%s needs --%s %s; see gentables %s --help", name, option.name, option.value, name)
     end
   end
+end
+
+-- Raises for too few or too many arguments without a dash.
+local function check_count(verb, name, args)
   local positional = verb.positional or { min = 0, max = 0 }
   if #args < positional.min or #args > positional.max then
     fail.input("%s takes %s; see gentables %s --help", name,
@@ -142,6 +180,16 @@ end
 
 local function is_option(word) return word:find("^%-.") ~= nil end
 
+-- Whether the next word is one more value of a list.
+local function is_next_of(line, option)
+  local word = line.words[line.at + 1]
+  if not word or is_option(word) then return false end
+  if not line.verb.positional then return true end
+  if option.pattern then return word:find(option.pattern) ~= nil end
+  if not option.type and not option.one_of then return option.list end
+  return sequences.all(parts_of(word), function(part) return value_of(option, part) end)
+end
+
 -- Stores the value of an option, or its values: `value` if it was in the same word, else from the next words.
 -- `shown` is the option as it was written.
 local function enter(line, option, shown, value)
@@ -151,15 +199,9 @@ local function enter(line, option, shown, value)
   end
   value = value or take(line)
   if not value then fail.input("%s needs a value: %s %s", shown, shown, option.value) end
-  if option.comma and not line.verb.positional then
-    while line.words[line.at + 1] and not is_option(line.words[line.at + 1]) do
-      value = value .. "," .. take(line)
-    end
-  end
+  while option.comma and is_next_of(line, option) do value = value .. "," .. take(line) end
   store(line.args, option, value)
-  while option.list and line.words[line.at + 1] and not is_option(line.words[line.at + 1]) do
-    store(line.args, option, take(line))
-  end
+  while option.list and is_next_of(line, option) do store(line.args, option, take(line)) end
 end
 
 -- --NAME, --NAME VALUE, --NAME=VALUE
@@ -200,8 +242,6 @@ local function read_words(verb, name, words)
   return line.args
 end
 
-local function key_of(name) return (name:gsub("-", "_")) end
-
 -- Whether a default of an option goes with a command line.
 local function default_applies(option, args)
   if args[key_of(option.name)] ~= nil then return false end
@@ -210,11 +250,25 @@ local function default_applies(option, args)
   return not sequences.any(option.without or {}, function(name) return args[key_of(name)] ~= nil end)
 end
 
+-- Makes the arguments without a dash values of the option that they stand for, if they do.
+local function move_positional(verb, args)
+  local positional = verb.positional or {}
+  if not positional.option or #args == 0 or positional.when and not positional.when(args) then return end
+  local option = options.find(verb, positional.option)
+  if args[key_of(option.name)] ~= nil then
+    fail.input("%s is taken as --%s, which is given, too; leave out one", args[1], option.name)
+  end
+  for i = 1, #args do store(args, option, args[i]) end
+  for i = #args, 1, -1 do args[i] = nil end
+end
+
 -- Reads `argv` (a list of texts) for the verb called `name`. `defaults`: words that set the options which
 -- `argv` leaves out, or nil; they apply in the order of the verb's options. Wrong use raises an error with
 -- exit code 2.
 function options.parse(verb, name, argv, defaults)
   local args, given = read_words(verb, name, argv), read_words(verb, name, defaults or {})
+  check_count(verb, name, args)
+  move_positional(verb, args)
   for _, option in ipairs(verb.options or {}) do
     local key = key_of(option.name)
     if given[key] ~= nil and default_applies(option, args) then args[key] = given[key] end

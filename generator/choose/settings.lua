@@ -22,7 +22,7 @@ settings.options = {
       "same-as=STRATEGY (or stable=, bitwise-class=): only strategies with its bits; any (default)" },
   { name = "workload", value = "FILE",
     help = "the shapes to choose for, as tokens,hidden_size,weight (default: all shapes)" },
-  { name = "choose", value = "WHAT",
+  { name = "choose", value = "WHAT", values = { "bin", "corner" },
     help = "bin: for all shapes that a lookup sends to a cell; corner: for the cell's own (default: bin)" },
   { name = "regret", value = "SHARE",
     help = "loss that a cell may have for fewer thresholds (default, minimum: 0.0025; by bytes: 0.02)" },

@@ -468,6 +468,10 @@ function formats.names(arch)
   end)
 end
 
+-- The option of verbs that make these files.
+formats.option = { name = "formats", value = "LIST", comma = true, one_of = formats.names(),
+  help = "of " .. table.concat(formats.names(), ", ") .. " (default: all of the arch)" }
+
 function formats.find(name)
   return sequences.named(formats.list, name)
 end

@@ -148,28 +148,24 @@ function render.update(artifacts)
   return sequences.set(sequences.field(changed, 1))
 end
 
--- Whether --formats names it.
-local function is_named(names, name) return ("," .. names .. ","):find("," .. name .. ",", 1, true) ~= nil end
-
--- The formats of --formats (nil: all of the arch) that the arch has. Prints a message for each format that is
--- named and skipped. Raises if none remains.
+-- The formats of --formats (a list of names; nil: all of the arch) that the arch has. Prints a message for
+-- each format that is named and skipped. Raises if none remains.
 function render.formats(names, arch)
   local chosen, skipped = {}, {}
   local arch_row = formats.arch(arch)
-  for name in (names or table.concat(formats.names(), ",")):gmatch("[^,]+") do
+  for _, name in ipairs(names or formats.names()) do
     local format = formats.find(name)
-    if not format then
-      fail.input("--formats: no format %q; valid formats: %s", name, table.concat(formats.names(), ", "))
-    end
     local for_arch = not arch_row or formats.is_for(format, arch_row)
     table.insert(for_arch and chosen or skipped, format)
     local with = names and format.with
-    if with and for_arch and not is_named(names, with) then table.insert(chosen, formats.find(with)) end
+    if with and for_arch and not lists.contains(names, with) then
+      table.insert(chosen, formats.find(with))
+    end
   end
   if #chosen == 0 then
     local of_gpus = #skipped > 0 and arch:find "^host" and ("; rows of GPUs, such as sm90, have %s"):format(
       table.concat(sequences.field(skipped, "name"), ", ")) or ""
-    fail.input("--formats: %q names no format of %s; valid formats: %s%s", names, arch,
+    fail.input("--formats: %q names no format of %s; valid formats: %s%s", table.concat(names, ","), arch,
       table.concat(formats.names(arch_row), ", "), of_gpus)
   end
   for _, format in ipairs(names and skipped or {}) do
@@ -240,7 +236,7 @@ function render.files(source, names)
         made.format = format
         files[#files + 1] = made
       end
-    elseif names and is_named(names, format.name) then
+    elseif names and lists.contains(names, format.name) then
       fail.input("%s: %s: %s", source.data_dir, formats.shown_file(format), lacks)
     elseif format.plane and not format.optional then
       fail.note("%s: left out: %s", formats.shown_file(format), lacks)

@@ -24,7 +24,9 @@ end
 -- text by path or option.
 function stamp.state(args, out)
   local states = { version = gentables.version }
-  for name, value in pairs(args) do states["--" .. name] = tostring(value) end
+  for name, value in pairs(args) do
+    states["--" .. name] = type(value) == "table" and table.concat(value, ",") or tostring(value)
+  end
   add_folder(states, gentables.home .. "/generator", true)
   add_folder(states, gentables.home .. "/templates/tables")
   add_folder(states, gentables.modules, true)

@@ -221,7 +221,7 @@ function sheets.write_sqlite(...) return require("pages.sheet_database").write(.
 
 -- The option of verbs that write sheets. `names`: the formats of the verb (default: all).
 function sheets.formats_option(names)
-  return { name = "formats", aliases = { "format" }, value = "LIST", comma = true,
+  return { name = "formats", value = "LIST", comma = true,
     one_of = names or { "csv", "xlsx", "sqlite" }, without = { "csv", "xlsx" },
     help = names and table.concat(names, ", ") .. " or both (default: csv)"
       or "of csv, xlsx, sqlite: --formats sqlite writes a database, a table for each sheet" }

@@ -36,18 +36,27 @@ local function add_values(add, all)
       local patterns = sequences.map(declarations.words(option), function(word)
         return quoted(of.name .. " " .. word)
       end)
-      local values = kind == "word" and quoted(table.concat(option.one_of, " ")) or ""
+      local values = quoted(declarations.values(option))
       if kind then add("    %s) kind=%s values=%s ;;", table.concat(patterns, " | "), kind, values) end
     end
   end
 end
 
--- Sets `words` from `key` (the verb, or verb and command), and `kind` and `values` from the word before.
+-- The settings for the arguments without a dash.
+local function arguments_of(positional)
+  local values = positional and declarations.values(positional) or ""
+  local settings = values ~= "" and " arguments=" .. quoted(values) or ""
+  return settings .. (declarations.may_be_files(positional) and "" or " files=no")
+end
+
+-- Sets `words`, `arguments` and `files` from `key` (the verb, or verb and command), and `kind` and `values`
+-- from the word before.
 local function add_cases(add, list, all)
   add "    case $key in"
   add("    '') words=%s ;;", quoted(table.concat(sequences.field(list, "name"), " ") .. " --help --version"))
   for _, of in ipairs(all) do
-    add("    %s) words=%s ;;", quoted(of.name), quoted(table.concat(words_of(of), " ")))
+    add("    %s) words=%s%s ;;", quoted(of.name), quoted(table.concat(words_of(of), " ")),
+      of.commands and "" or arguments_of(of.verb.positional))
   end
   add "    esac"
   add "    case \"$key $previous\" in"
@@ -69,7 +78,7 @@ local function add_beginning(add, shell, list)
   local with_commands = sequences.filter(all, function(of) return of.commands end)
   add("# Completions of gentables for %s; rendered by: gentables completion %s", shell.name, shell.name)
   add "_gentables() {"
-  add("    local %s key='' kind='' values=''", shell.variables)
+  add("    local %s key='' kind='' values='' arguments='' files=''", shell.variables)
   add("    if ((%s > 1)); then key=%s; fi", shell.before, shell.verb)
   add("    if ((%s > 2)); then", shell.before)
   add("        case $key in %s) key+=\" %s\" ;; esac",
@@ -86,14 +95,18 @@ function completion.bash(list)
   add "    case $kind in"
   add "    word) mapfile -t COMPREPLY < <(compgen -W \"$values\" -- \"$word\") ;;"
   add "    folder) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$word\") ;;"
-  add "    file) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$word\") ;;"
+  add "    file)"
+  add "        compopt -o filenames"
+  add "        mapfile -t COMPREPLY < <(compgen -W \"$values\" -- \"$word\"; compgen -f -- \"$word\")"
+  add "        ;;"
   add "    text) ;;"
   add "    *)"
   add "        if [[ $word == -* || $key == '' || $words != --* ]]; then"
   add "            mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")"
   add "        else"
-  add "            compopt -o filenames"
-  add "            mapfile -t COMPREPLY < <(compgen -f -- \"$word\")"
+  add "            [[ $files == no ]] || compopt -o filenames"
+  add "            mapfile -t COMPREPLY < <(compgen -W \"$arguments\" -- \"$word\""
+  add "                [[ $files == no ]] || compgen -f -- \"$word\")"
   add "        fi"
   add "        ;;"
   add "    esac"
@@ -109,13 +122,14 @@ function completion.zsh(list)
   add "    case $kind in"
   add "    word) compadd -- ${=values} ;;"
   add "    folder) _files -/ ;;"
-  add "    file) _files ;;"
+  add "    file) compadd -- ${=values}; _files ;;"
   add "    text) ;;"
   add "    *)"
   add "        if [[ $PREFIX == -* || $key == '' || $words != --* ]]; then"
   add "            compadd -- ${=words}"
   add "        else"
-  add "            _files"
+  add "            compadd -- ${=arguments}"
+  add "            [[ $files == no ]] || _files"
   add "        fi"
   add "        ;;"
   add "    esac"
@@ -132,13 +146,22 @@ local function fish_option(of, option)
   if option.short then line = line .. " -s " .. option.short end
   local kind = declarations.kind_of_value(option)
   if kind == "word" then
-    line = line .. " -x -a " .. quoted_for_fish(table.concat(option.one_of, " "))
+    line = line .. " -x -a " .. quoted_for_fish(declarations.values(option))
   elseif kind == "folder" then
     line = line .. " -x -a '(__fish_complete_directories)'"
   elseif kind then
     line = line .. (kind == "file" and " -r -F" or " -x")
+    if option.values then line = line .. " -a " .. quoted_for_fish(declarations.values(option)) end
   end
   return line .. " -d " .. quoted_for_fish(first_line(option.help))
+end
+
+-- A line for the arguments without a dash of a verb or command; nil: they have no values.
+local function fish_arguments(of)
+  local positional = of.verb and of.verb.positional
+  if not positional or not positional.values then return nil end
+  return ("complete -c gentables -n '__gentables_is %s'%s -a %s"):format(of.name,
+    declarations.may_be_files(positional) and "" or " -f", quoted_for_fish(declarations.values(positional)))
 end
 
 function completion.fish(list)
@@ -163,6 +186,8 @@ function completion.fish(list)
   add_names("test (count (commandline -opc)) -eq 1", list)
   for _, of in ipairs(declarations.of(list)) do
     if of.commands then add_names("__gentables_needs " .. of.name, of.commands) end
+    local arguments = fish_arguments(of)
+    if arguments then add("%s", arguments) end
     for _, option in ipairs(of.verb.options or {}) do add("%s", fish_option(of, option)) end
   end
   return table.concat(lines, "\n") .. "\n"

@@ -25,10 +25,20 @@ function declarations.words(option)
   return words
 end
 
+-- The texts that completions offer for an option or for the arguments without a dash, in one text.
+function declarations.values(of) return table.concat(of.one_of or of.values or {}, " ") end
+
+-- Whether arguments without a dash may be files or folders. `positional`: nil if the verb has none.
+function declarations.may_be_files(positional)
+  if not positional or not positional.values then return true end
+  local name = positional.name
+  return name:find("FILE") ~= nil or name:find("DIR") ~= nil or name:find("INPUT") ~= nil
+end
+
 -- Whether a value is a folder ("folder"), one of a list ("word"), any file ("file"), or a text ("text").
 function declarations.kind_of_value(option)
-  if option.one_of then return "word" end
   if not option.value then return nil end
+  if option.one_of or option.values and not option.value:find("FILE") then return "word" end
   if option.value == "DIR" then return "folder" end
   local is_file = option.value:find("FILE") or option.value:find("PATH") or option.value:find("CSV")
     or option.value:find("TABLE") or option.value:find("HEADER") or option.value:find("PROGRAM")

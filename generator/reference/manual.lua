@@ -1,6 +1,7 @@
 -- Man pages of the program, and of each verb and command, from their declarations.
 local declarations = require "reference.declarations"
 local help = require "reference.help"
+local options = require "base.options"
 
 local manual = {}
 
@@ -61,7 +62,7 @@ local function page_of(of)
   if has_options or positional and positional.help then out[#out + 1] = ".SH OPTIONS" end
   if positional and positional.help then add_item(out, positional.name, positional.help) end
   for _, option in ipairs(verb.options or {}) do
-    add_item(out, help.spelling(option), help.explanation(option), option.aliases)
+    add_item(out, help.spelling(option), help.explanation(option), options.aliases(verb, option))
   end
   if verb.example then add_verbatim(out, "EXAMPLES", (verb.example:gsub("\n +", "\n"))) end
   return out

@@ -2,9 +2,11 @@
 -- its sweep recorded in its provenance. Rows of other tools, and of earlier versions of the sweep, have
 -- neither.
 --
--- If both exist and differ, spec.lua holds, because people edit it; a note names the keys.
+-- If both exist and differ, spec.lua holds, because people edit it; a note names the keys. A spec.lua for
+-- another arch than that of the rows does not count; a note names it.
 local fail = require "base.fail"
 local file = require "core.file"
+local lists = require "lists.lists"
 local provenance = require "base.lazy" "rows.provenance"
 local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
@@ -12,10 +14,31 @@ local spec = require "base.lazy" "rows.spec"
 
 local folder_spec = {}
 
--- Reads spec.lua beside the rows (spec.load_for_tables: complete, or `table` alone); nil without.
-function folder_spec.beside(data_dir)
+-- Whether a spec for one arch is for rows of another: of the same SM version, with or without loopback; gpu
+-- stands for any GPU, and the names of hosts are no difference.
+local function is_for(arch, of_rows)
+  local from, to = arch:gsub("%-loopback$", ""), of_rows:gsub("%-loopback$", "")
+  local row, other = lists.arch(from), lists.arch(to)
+  if not row or not other or row.backend ~= other.backend then return false end
+  return from == to or from == "gpu" or row.backend == "host"
+end
+
+-- Reads spec.lua beside the rows (spec.load_for_tables: complete, or `table` alone); nil if there is none for
+-- `arch`, and then its arch, if it is for another.
+function folder_spec.find(data_dir, arch)
   local path = data_dir .. "/spec.lua"
-  return file.exists(path) and spec.load_for_tables(path) or nil
+  local found = file.exists(path) and spec.load_for_tables(path) or nil
+  if found and found.arch and not is_for(found.arch, arch) then return nil, found.arch end
+  return found
+end
+
+-- The same; a note names a spec.lua for another arch.
+function folder_spec.beside(data_dir, arch)
+  local found, other = folder_spec.find(data_dir, arch)
+  if other then
+    fail.note("%s/spec.lua: is for %s, so it is not used for rows of %s", data_dir, other, arch)
+  end
+  return found
 end
 
 -- Whether a spec has a grid, not only `table`.

@@ -271,17 +271,18 @@ end
 function provenance.first(files) return sequences.field(files, "provenance")[1] end
 
 -- The TP sizes at which a budget ended the sweep, and how to continue it, as text; nil: none. `ended`: a list
--- of { tp, nodes, budget_s (seconds; 0: unknown) }.
-function provenance.budget_words(ended)
+-- of { tp, nodes, budget_s (seconds; 0: unknown) }; `command`: continues it, or nil.
+function provenance.budget_words(ended, command)
   if #ended == 0 then return nil end
   local sizes, seconds = {}, ended[1].budget_s
   for i, entry in ipairs(ended) do
     sizes[i] = rank_placement.size(entry.tp, entry.nodes)
     if entry.budget_s ~= seconds then seconds = 0 end
   end
-  return ("The budget%s ended the sweep at TP %s. The next sweep keeps the rows and measures nothing; `sweep "
-    .. "--refine`, or the target refine-tables, continues on them."):format(
-    seconds > 0 and (" of %.14g s"):format(seconds) or "", table.concat(sizes, ", "))
+  return ("The budget%s ended the sweep at TP %s. The next sweep keeps the rows and measures nothing; "
+    .. "%s continues on them."):format(seconds > 0 and (" of %.14g s"):format(seconds) or "",
+    table.concat(sizes, ", "),
+    command and ("`%s`"):format(command) or "`sweep --refine`, or the target refine-tables,")
 end
 
 -- The sum of the `refine` of these records (planning/refinement.lua); nil: none has it.

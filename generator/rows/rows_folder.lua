@@ -53,15 +53,17 @@ function rows_folder.archs(data_dir)
 end
 
 -- The arch of the rows in a folder. `given`: that of --arch, or nil. Raises if the folder has rows of several
--- archs or of none; `other`: a file that could be there in place of rows, for the message, or nil.
-function rows_folder.only_arch(data_dir, given, other)
+-- archs or of none; `other`: a file that could be there in place of rows, for the message, or nil;
+-- `option_of(arch)`: the option that selects an arch (default: --arch).
+function rows_folder.only_arch(data_dir, given, other, option_of)
   if given then return given end
   local archs = rows_folder.archs(data_dir)
   if #archs == 0 then
     fail.input("%s: %s benchmark.tp{N}.{arch}.csv; gentables sweep writes them", data_dir,
       other and ("neither %s nor"):format(other) or "no")
   elseif #archs > 1 then
-    fail.input("%s: has rows of %s; --arch with one of them is required", data_dir, table.concat(archs, ", "))
+    fail.input("%s: has rows of %s; %s is required", data_dir, table.concat(archs, ", "), option_of
+      and table.concat(sequences.map(archs, option_of), " or ") or "--arch with one of them")
   end
   return archs[1]
 end
@@ -201,7 +203,7 @@ function rows_folder.list(data_dir, arch, allow_loopback)
   if not lists.arch(arch) then
     fail.input("--arch %s: no such arch; valid: host, host-NAME, smNN, smNN-loopback", arch)
   end
-  local wanted = folder_spec.beside(data_dir)
+  local wanted = folder_spec.beside(data_dir, arch)
   return of_wanted_placements(find_files(data_dir, arch, allow_loopback), wanted, data_dir), wanted
 end
 
@@ -248,13 +250,11 @@ local function find_parts(data_dir)
 end
 
 -- Those of `found` that programs built for these SM versions reach: for each its own, else the nearest older
--- one, else the oldest. `text`: as --sm has them; nil: all.
-local function reached_by(found, text)
-  if not text then return found end
+-- one, else the oldest. `versions`: nil: all.
+local function reached_by(found, versions)
+  if not versions then return found end
   local seen = {}
-  for word in text:gmatch("[^,]+") do
-    local sm = word:find("^%d+$") and math.tointeger(tonumber(word))
-    if not sm then fail.input("--sm %s: %s is no SM version; valid: numbers such as 80,90", text, word) end
+  for _, sm in ipairs(versions) do
     local reached = found[1]
     for _, part in ipairs(found) do
       if part.sm <= sm then reached = part end
@@ -267,15 +267,16 @@ end
 -- Whether the folder, or a folder smXX in it, has rows of SM versions.
 function rows_folder.has_parts(data_dir) return #find_parts(data_dir) > 0 end
 
--- The folders with rows of SM versions in `data_dir`, for all versions or those that `text` reaches; see
+-- The folders with rows of SM versions in `data_dir`, for all versions or those that programs for
+-- `versions` reach; see
 -- reached_by. At least one.
-function rows_folder.parts(data_dir, text)
+function rows_folder.parts(data_dir, versions)
   local found = find_parts(data_dir)
   if #found == 0 then
     fail.input("%s: has no benchmark.tp{N}.smXX.csv, nor has a folder smXX of it; host and loopback " ..
       "do not count", data_dir)
   end
-  return reached_by(found, text)
+  return reached_by(found, versions)
 end
 
 return rows_folder

@@ -7,6 +7,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
 local lua_data = require "codec.lua_data"
+local numbers = require "base.numbers"
 local quantities = require "base.quantities"
 local rows = require "core.rows"
 local sequences = require "base.sequences"
@@ -66,12 +67,18 @@ local function check_list(source, key, value)
   end
 end
 
+-- A number; that of a text with a unit, such as "8M"; any other value as it is.
+local function size_of(value)
+  return type(value) == "string" and value:find("%a") and numbers.size(value, 1, 1 << 41) or value
+end
+
 -- A list of different whole numbers from `low` to `high`; returns it sorted.
 local function integers(low, high)
   return function(source, key, value)
     check_list(source, key, value)
     local sorted = {}
-    for i, number in ipairs(value) do
+    for i, given in ipairs(value) do
+      local number = size_of(given)
       if math.type(number) ~= "integer" or number < low or number > high then
         reject(source, key, "%s has %s; valid are whole numbers from %d to %d", key, tostring(number), low,
           high)
@@ -141,7 +148,8 @@ end
 local function check_limits(source, key, value)
   check_map(source, key, value, largest_limits, "...")
   local limits = sequences.merged(spec.default_limits)
-  for name, limit in pairs(value) do
+  for name, given in pairs(value) do
+    local limit = name == "message_bytes" and size_of(given) or given
     local least = name == "seconds" and 0 or 1
     if math.type(limit) ~= "integer" or limit < least or limit > largest_limits[name] then
       reject(source, name, "%s is %s; valid is a whole number from %d to %d", name, tostring(limit), least,

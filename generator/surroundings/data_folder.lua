@@ -11,6 +11,10 @@ local sequences = require "base.sequences"
 local data_folder = {}
 
 local PLACES = { "data", "." }
+-- The argument of verbs with --data-dir, which is the same as that option.
+data_folder.positional = { name = "DIR", min = 0, max = 1, option = "data-dir",
+  help = "the same as --data-dir DIR" }
+
 data_folder.IN_WORDS = "./data or the current folder"
 
 -- Whether a folder has rows of the arch, of any if it is nil, or of any SM version if it is `all`.
@@ -28,11 +32,12 @@ end
 
 -- The arch of the rows in a folder: the only one; of several, that of this machine's GPUs. Raises if there is
 -- no such one.
-function data_folder.arch(folder)
+function data_folder.arch(folder, option_of)
   local archs = rows_folder.archs(folder)
   local sm = #archs > 1 and detection.sm() or nil
   local own = sm and ("sm%d"):format(sm)
-  return own and lists.contains(archs, own) and own or rows_folder.only_arch(folder)
+  return own and lists.contains(archs, own) and own
+    or rows_folder.only_arch(folder, nil, nil, option_of)
 end
 
 -- Prints the rows that a command found by itself.

@@ -5,6 +5,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local leftovers = require "sweep.leftovers"
 local lists = require "lists.lists"
+local next_commands = require "surroundings.next_commands"
 local ordering = require "base.ordering"
 local provenance = require "rows.provenance"
 local quantities = require "base.quantities"
@@ -127,7 +128,7 @@ local function print_how_to_refine(job)
   -- strategy is untried (planning/provisional_table.lua).
   local words = gain and provenance.refinement_words(gain, gain.uncertain, "the uncertain choices")
   if words then print(words .. ".") end
-  words = provenance.budget_words(ended)
+  words = provenance.budget_words(ended, next_commands.refine(job.path, job.out))
   if words then print(words) end
 end
 

@@ -6,8 +6,11 @@ local data_folder = require "surroundings.data_folder"
 local detection = require "surroundings.detection"
 local fail = require "base.fail"
 local file = require "core.file"
+local folder_spec = require "rows.folder_spec"
 local formats = require "formats.list"
 local lists = require "lists.lists"
+local next_commands = require "surroundings.next_commands"
+local scratch = require "system.scratch"
 local sequences = require "base.sequences"
 local system = require "core.system"
 
@@ -47,23 +50,35 @@ local function strategies_of(arch, with_auto)
   return strategies
 end
 
--- Runs `gentables sweep` in the folder, and prints its lines. An existing spec stays. `incumbent`: the header
--- of the lookup of AUTO, or nil.
-local function sweep(folder, text, incumbent)
-  local path = folder .. "/spec.lua"
-  fail.unless_done(file.make_folder(folder))
-  if not file.exists(path) then fail.unless_done(file.write(path, text)) end
+-- Runs `gentables sweep` with a spec. Returns its end (system/child_process.lua).
+local function run_sweep(path, folder, incumbent)
   local words = { system.program(), "sweep", path, "--out", folder, "--exhaustive" }
   if incumbent then table.move({ "--incumbent", incumbent }, 1, 2, #words + 1, words) end
-  local ran = child_process.run(words, { grace = GRACE, on_line = function(line)
+  return child_process.run(words, { grace = GRACE, on_line = function(line)
     io.stdout:write(line, "\n")
   end })
+end
+
+-- Sweeps the arch into the folder, and prints the lines of the sweep. A spec.lua for the arch that is there
+-- is used; else the sweep has a spec of its own, which becomes spec.lua if it ends well and there is none. So
+-- a failed sweep leaves no spec for rows that do not exist, and no empty folder. `incumbent`: the header of
+-- the lookup of AUTO, or nil.
+local function sweep(folder, arch, text, incumbent)
+  local path, is_new = folder .. "/spec.lua", not file.exists(folder)
+  local _, other = folder_spec.find(folder, arch)
+  local is_there, own <close> = file.exists(path) and not other, scratch.folder("gentables-spec")
+  if not is_there then fail.unless_done(file.write(own.path .. "/spec.lua", text)) end
+  local _ <close> = setmetatable({}, { __close = function()
+    if is_new then os.remove(folder) end -- only an empty folder can be removed
+  end })
+  local ran = run_sweep(is_there and path or own.path .. "/spec.lua", folder, incumbent)
   if ran.problem == "start" then fail.work("the sweep did not start: %s", ran.reason) end
   if not ran.well then
     local code = ran.reason == "exit code 2" and 2 or 1
     fail.with(code, "the sweep of %s failed (%s): %s", folder, ran.reason,
-      child_process.last_line(ran.errors) or "")
+      (child_process.last_line(ran.errors) or ""):gsub("^gentables: ", ""))
   end
+  if not file.exists(path) then fail.unless_done(file.write(path, text)) end
 end
 
 -- ---- the options ------------------------------------------------------------------------------
@@ -84,16 +99,18 @@ end
 
 -- Sweeps the arch, or else this machine's GPUs, into --save_csv_dir. Returns the arch.
 local function measure(args, arch)
-  local sm, reason = nil, nil
-  if not arch then sm, reason = detection.sm() end
+  local is_elsewhere = arch and (os.getenv("GENTABLES_LAUNCHER") or "") ~= "" -- with other GPUs than here
+  local sm, reason
+  if not is_elsewhere then sm, reason = detection.sm() end
   if reason then
-    fail.input("no --data-dir DIR, no benchmark.tp{N}.{arch}.csv in %s, and no GPU to measure: %s; "
-      .. "sh cmake/dev.sh gen-tables measures CPU ranks", data_folder.IN_WORDS, reason)
+    fail.input("no --data-dir DIR, no benchmark.tp{N}.%s.csv in %s, and no GPU to measure: %s; "
+      .. "%s measures CPU ranks", arch or "{arch}", data_folder.IN_WORDS, reason,
+      next_commands.measure_host())
   end
   arch = arch or ("sm%d"):format(sm)
   local strategies = strategies_of(arch, args.enable_auto)
   args.data_dir = args.save_csv_dir or ROWS
-  sweep(args.data_dir, spec_text(arch, strategies), args.incumbent)
+  sweep(args.data_dir, arch, spec_text(arch, strategies), args.incumbent)
   return arch
 end
 
@@ -103,14 +120,20 @@ local function refuse_incumbent(args, folder)
   end
 end
 
+-- The option that selects an arch. With --arch, the files of an SM version are others.
+local function option_of(arch)
+  local sm = arch:match("^sm(%d+)$")
+  return sm and "--sm-version " .. sm or "--arch " .. arch
+end
+
 -- The arch of the table; sets args.data_dir. Prints which rows were found, if neither was given.
 local function find_rows(args)
   local arch = args.sm_version and arch_of(args) or args.arch
-  if args.data_dir then return arch or data_folder.arch(args.data_dir) end
+  if args.data_dir then return arch or data_folder.arch(args.data_dir, option_of) end
   if not args.save_csv_dir then args.data_dir = data_folder.find(arch) end
   if not args.data_dir then return args.arch or measure(args, arch) end
   refuse_incumbent(args, args.data_dir)
-  arch = arch or data_folder.arch(args.data_dir)
+  arch = arch or data_folder.arch(args.data_dir, option_of)
   data_folder.print(args.data_dir, arch)
   return arch
 end
@@ -127,7 +150,7 @@ function trtllm_generator.prepare(args)
   if is_given then return end
   if not args.sm_version then return reject_its_options(args) end
   args.out = args.out or args.data_dir:gsub("(.)/+$", "%1") .. "/" .. FOLDER
-  args.formats = args.formats or FORMAT
+  args.formats = args.formats or { FORMAT }
   args.choose = args.choose or "corner" -- as TensorRT-LLM's generator
 end
 

@@ -6,15 +6,21 @@
 -- epilogue, reason }... } }.
 local fail = require "base.fail"
 local lists = require "lists.lists"
+local numbers = require "base.numbers"
 local quantities = require "base.quantities"
 local sequences = require "base.sequences"
 local splits = require "lists.splits"
 local epilogue_ways = require "tune.epilogue_ways"
+local texts = require "base.text"
 
 local pass_input = {}
 
+-- The end of a message about a value that is none of these names: the near one, and all.
+local function among(name, names)
+  return ("%s; valid: %s"):format(texts.did_you_mean(name, names), table.concat(names, ", "))
+end
+
 local MOST_BYTES = 4 << 30
-local units = { [""] = 0, K = 10, M = 20, G = 30 }
 
 -- PyTorch's ops have name spaces and an overload: _c10d_functional.all_reduce.default, c10d::allreduce_,
 -- torch.distributed.all_reduce.
@@ -24,22 +30,29 @@ local function plain_name(text)
     :gsub("%.default$", ""):gsub("%.out$", ""):gsub("_$", ""))
 end
 
+-- The ops that some backend measures.
+pass_input.ops = sequences.filter(lists.names("ops"), function(name)
+  return lists.find("ops", name).measured_by ~= nil
+end)
+
+-- The fusions with an epilogue: the first of the list has none.
+pass_input.epilogues = table.move(lists.names("fusions"), 2, #lists.names("fusions"), 1, {})
+
 -- The ops of --op that the backend measures, in the order given.
 function pass_input.read_ops(args, backend)
   local ops, is_named = {}, {}
   local function find(word) return lists.find("ops", word) or lists.find("ops", plain_name(word)) end
-  for word in args.op:gmatch("[^,]+") do
+  for _, word in ipairs(args.op) do
     local row = find(word)
     if row then is_named[row.name] = true end
   end
-  for word in args.op:gmatch("[^,]+") do
+  for _, word in ipairs(args.op) do
     local row = find(word)
     -- PyTorch's all_to_all_single may have splits; beside an alltoallv it is the even one.
     local has_splits = row and row.name == "alltoall" and args.splits and not is_named.alltoallv
     if has_splits then row = lists.find("ops", "alltoallv") end
     if not row or not lists.contains(row.measured_by or {}, backend) then
-      fail.input("--op: %s is no op that is measured here; valid ops: allreduce, allgather, reducescatter, "
-        .. "alltoall, alltoallv, broadcast", word)
+      fail.input("--op: %s is no op that is measured here%s", word, among(word, pass_input.ops))
     end
     ops[#ops + 1] = row
   end
@@ -51,10 +64,8 @@ function pass_input.read_ops(args, backend)
 end
 
 local function read_size(text)
-  local digits, unit = text:match("^(%d+)([kKmMgG]?)i?B?$")
-  local value = digits and math.tointeger(tonumber(digits))
-  local bytes = value and units[unit:upper()] and value << units[unit:upper()]
-  if not bytes or bytes < 1 or bytes > MOST_BYTES then
+  local bytes = numbers.size(text, 1, MOST_BYTES)
+  if not bytes then
     fail.input("--sizes: %s is no size; a size such as 64, 16K or 4M is required, at most 4G", text)
   end
   return bytes
@@ -152,11 +163,12 @@ end
 function pass_input.cells(job, args)
   local dtype = lists.find("dtypes", args.dtype)
   if not dtype then
-    fail.input("--dtype: %s; valid types: %s", args.dtype, table.concat(lists.names("dtypes"), ", "))
+    fail.input("--dtype: there is no %s%s", args.dtype, among(args.dtype, lists.names("dtypes")))
   end
   local fusion = args.fusion and lists.find("fusions", args.fusion)
   if args.fusion and (not fusion or fusion.name == "NONE") then
-    fail.input("--fusion: %s; valid fusions: %s", args.fusion, table.concat(lists.names("fusions"), ", ", 2))
+    fail.input("--fusion: %s is no epilogue%s; without --fusion there is none", args.fusion,
+      among(args.fusion, pass_input.epilogues))
   end
   local hidden_size = args.hidden_size
   local text, weights = read_splits(args.splits)
@@ -187,12 +199,12 @@ function pass_input.cells(job, args)
 end
 
 -- Gives each cell the names of its candidates.
-function pass_input.choose_candidates(job, text, cells)
-  local wanted
-  for word in (text or ""):gmatch("[^,]+") do
-    wanted = wanted or {}
-    wanted[word] = true
-    if not job.candidates[word] then fail.input("--strategies: there is no %s", word) end
+function pass_input.choose_candidates(job, names, cells)
+  local wanted = names and sequences.set(names)
+  for _, word in ipairs(names or {}) do
+    if not job.candidates[word] then
+      fail.input("--strategies: there is no %s%s", word, among(word, sequences.field(job.candidates, "name")))
+    end
     local base = epilogue_ways.base(job, word)
     if base then
       fail.input("--strategies: %s is %s with its epilogue apart, which --fusion measures, too; %s is "
@@ -210,7 +222,10 @@ end
 
 function pass_input.check_default(job)
   local default = job.candidates[job.default]
-  if not default then fail.input("--default: there is no %s", job.default) end
+  if not default then
+    fail.input("--default: there is no %s%s", job.default,
+      among(job.default, sequences.field(job.candidates, "name")))
+  end
   for _, op in ipairs(job.ops) do
     if not default.ops[op.name] then
       fail.input("--default: %s does not implement %s", job.default, op.name)

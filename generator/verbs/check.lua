@@ -1,6 +1,7 @@
 -- gentables check: compares committed tables with what the rows give. Writes nothing.
 local changes = require "table.changes"
 local settings = require "choose.settings"
+local data_folder = require "surroundings.data_folder"
 local file = require "core.file"
 local file_fault = require "formats.file_fault"
 local formats = require "formats.list"
@@ -60,7 +61,8 @@ local function mending_command(args, out)
   local words = { quoted(gentables.program), "generate --data-dir", quoted(args.data_dir),
     "--arch", quoted(args.arch), "--out", quoted(out) }
   for _, name in ipairs { "formats", "against", "numerics", "workload", "choose" } do
-    if args[name] then words[#words + 1] = ("--%s %s"):format(name, quoted(args[name])) end
+    local value = type(args[name]) == "table" and table.concat(args[name], ",") or args[name]
+    if value then words[#words + 1] = ("--%s %s"):format(name, quoted(value)) end
   end
   return table.concat(words, " ")
 end
@@ -108,13 +110,14 @@ end
 return {
   difference = difference,
   summary = "Compares the tables in a folder with those of the rows; exit code 1 if they differ.",
+  positional = data_folder.positional,
   options = options.with(settings.options, {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
-    { name = "arch", value = "ARCH", required = true,
-      help = "host, host-NAME, sm90 ...; all: every smXX of the folder, for the formats with several" },
+    { name = "arch", value = "ARCH",
+      help = "host, host-NAME, sm90 ... (default: that of the rows); all: every smXX of the folder, for the "
+        .. "formats with several" },
     { name = "tables", value = "DIR", help = "the committed tables (default: those beside the rows)" },
-    { name = "formats", value = "LIST",
-      help = "of " .. table.concat(formats.names(), ", ") .. " (default: all of the arch)" },
+    formats.option,
     { name = "mend", trusted = true, value = "COMMAND",
       help = "the command that check prints to mend a difference (default: gentables generate ...)" },
     { name = "json", help = "print JSON: the files that differ and how, stale ones, the command" },
@@ -122,6 +125,7 @@ return {
   example = "gentables check --data-dir tables/host --arch host --tables tables/host",
   run = function(args)
     local folder = (args.tables or args.data_dir):gsub("(.)/+$", "%1")
+    args.arch = args.arch or data_folder.arch(args.data_dir)
     local source = model.load(args.data_dir, args.arch, args, folder)
     local chosen = render.files(source, args.formats)
     gaps.print { source }

@@ -7,7 +7,7 @@ local SHELLS = { "bash", "zsh", "fish" }
 
 return {
   summary = "Prints completions of the command line for a shell.",
-  positional = { name = "bash|zsh|fish", min = 1, max = 1, help = "the shell" },
+  positional = { name = "bash|zsh|fish", min = 1, max = 1, values = SHELLS, help = "the shell" },
   example = "gentables completion bash > gentables.bash && . ./gentables.bash",
   run = function(args, verbs)
     local render

@@ -161,7 +161,7 @@ return {
     { name = "choose", value = "WHAT", one_of = { "bin", "corner" },
       help = "losses over the bin of a cell, or at its own shape, as the tables were chosen (default: as the "
         .. "spec beside the rows, else bin)" },
-    { name = "formats", aliases = { "format" }, value = "NAME", one_of = diff_formats.names,
+    { name = "formats", value = "NAME", one_of = diff_formats.names,
       help = "of " .. table.concat(diff_formats.names, ", ") .. " (default: text)" },
     { name = "json", help = "the same as --formats json" },
     { name = "fail-on", value = "WHAT", one_of = { "any", "material" }, default = "any",

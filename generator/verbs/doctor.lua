@@ -1,6 +1,7 @@
 -- gentables doctor: what is installed and works, what is missing, what each part is for, and how to install
 -- it.
 local json = require "codec.json"
+local next_commands = require "surroundings.next_commands"
 local parts = require "surroundings.parts"
 local sequences = require "base.sequences"
 
@@ -16,8 +17,8 @@ local function print_advice(missing, required)
   local command = parts.install_command(missing)
   if command then io.stdout:write("\nto install the missing parts:\n  ", command, "\n") end
   if sequences.any(missing, function(part) return part.rebuild end) then
-    io.stdout:write(command and "then build gentables again:" or "\nto build the missing parts:",
-      "\n  cmake --preset default && cmake --build build\n")
+    io.stdout:write(command and "then build gentables again" or "\nto have the missing parts, build it again",
+      next_commands.build_again())
   end
   if #required > 0 then
     io.stdout:write("\nthis machine cannot be measured without ",

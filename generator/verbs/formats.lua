@@ -2,6 +2,7 @@
 -- obeys its file; with rows also what each file leaves out, and what that costs.
 local data_folder = require "surroundings.data_folder"
 local fail = require "base.fail"
+local file = require "core.file"
 local formats = require "formats.list"
 local json = require "codec.json"
 local model = require "formats.model"
@@ -59,7 +60,9 @@ end
 return {
   summary = "Prints the files for other programs: who reads them, and what was done to show that the reader\n"
     .. "obeys them. With --data-dir, only those of its arch, with what each leaves out and what that costs.",
-  positional = { name = "NAME...", min = 0, max = math.huge, help = "only these formats" },
+  positional = { name = "NAME... | DIR", min = 0, max = math.huge, option = "data-dir",
+    values = formats.names(), help = "only these formats; or one folder, the same as --data-dir DIR",
+    when = function(words) return #words == 1 and not formats.find(words[1]) and file.exists(words[1]) end },
   options = {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv" },
     { name = "arch", value = "ARCH", help = "host, host-NAME, sm90 ... (default: that of the rows)" },

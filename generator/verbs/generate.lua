@@ -74,17 +74,17 @@ return {
   summary = "Writes an arch's tables from the rows in a folder; each cell has the strategy with the least\n"
     .. "expected loss. Without --arch, for an SM version, it does as TensorRT-LLM's generator: the table is\n"
     .. "DIR/gen_heuristic_code/generated_lookup_table.cpp, and GPUs are measured if there are no rows.",
+  positional = data_folder.positional,
   options = options.with(settings.options, {
     { name = "data-dir", value = "DIR",
       help = "folder of benchmark.tp{N}.{arch}.csv (default: data, else the current folder)" },
     { name = "arch", value = "ARCH",
       help = "host, host-NAME, sm90 ... (default: that of the rows); all: every smXX of the folder, for the "
         .. "formats with several" },
-    { name = "sm", value = "N,N...",
+    { name = "sm", value = "N,N...", type = "whole", comma = true,
       help = "with --arch all: only the tables that programs built for these SM versions use" },
     { name = "out", value = "DIR", help = "folder of the tables (default: that of the rows)" },
-    { name = "formats", value = "LIST",
-      help = "of " .. table.concat(formats.names(), ", ") .. " (default: all of the arch)" },
+    formats.option,
     { name = "stamp", value = "FILE",
       help = "render nothing if no input and no table has changed since the run that wrote this file" },
     { name = "install-prefix", value = "DIR",

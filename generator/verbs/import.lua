@@ -12,6 +12,7 @@ local readers = require "reading.list"
 local sequences = require "base.sequences"
 local source = require "reading.source"
 local sorted_keys = require("base.ordering").sorted_keys
+local texts = require "base.text"
 
 local import = {}
 
@@ -21,14 +22,15 @@ import.positional = { name = "FILE...", min = 1, max = math.huge,
 import.options = {
   { name = "out", value = "PATH", required = true,
     help = "FILE.csv; or a folder for benchmark.tp{N}.{arch}.csv, or {arch}/table.csv" },
-  { name = "from", value = "NAME",
+  { name = "from", value = "NAME", values = readers.names(),
     help = "reader, one of\n" .. help.names(readers.list) },
   { name = "arch", value = "ARCH",
     help = "arch, such as sm90; of a file with several tables, the one to read" },
   { name = "tp", value = "N,N...", type = "whole", most = 65535, comma = true,
     help = "number of ranks, for files without it" },
-  { name = "dtype", value = "NAME", help = "data type, for files without it (default: bfloat16)" },
-  { name = "hidden-size", value = "N", type = "whole",
+  { name = "dtype", value = "NAME", values = lists.names("dtypes"),
+    help = "data type, for files without it (default: bfloat16)" },
+  { name = "hidden-size", value = "N", type = "size",
     help = "elements of a token, for files with bytes alone; rows without it have a size only" },
   { name = "strategy", value = "NAME",
     help = "strategy of the times (default: nccl-tests NCCL, osu MPI)" },
@@ -58,8 +60,8 @@ end
 local function reader_of(path, name)
   if name then
     return readers.find(name)
-      or fail.input("--from %s: no such reader; valid readers: %s", name,
-        table.concat(readers.names(), ", "))
+      or fail.input("--from %s: no such reader%s; valid readers: %s", name,
+        texts.did_you_mean(name, readers.names()), table.concat(readers.names(), ", "))
   end
   return readers.of(head_of(path))
     or fail.input("%s: is of no known kind; --from NAME chooses a reader: %s", path,

@@ -7,6 +7,7 @@ local list = require "metric.list"
 local collective = require "profile.collective"
 local fail_as_documented = require "serving.documented_failure"
 local sequences = require "base.sequences"
+local text = require "base.text"
 
 -- The documented folders of `metric plot`.
 local TRACES, GRAPHS = "trace_collection", "graphs"
@@ -37,7 +38,8 @@ local function find(name)
   if row then return row end
   io.stderr:write(("Error: Unknown metric: %s\nAvailable metrics: %s\n"):format(name,
     table.concat(list.names(), ", ")))
-  fail.work("%s is not a metric; gentables metric --list describes them", name)
+  fail.work("%s is not a metric%s; gentables metric --list describes them", name,
+    text.did_you_mean(name, list.names()))
 end
 
 -- Whether the command is `metric plot NAME`.
@@ -96,10 +98,11 @@ end
 return {
   summary = "Prints one metric of serving runs, gate logs, kernel summaries or profiler files.",
   positional = { name = "NAME [INPUT...] | plot NAME [DIR [OUT]]", min = 0, max = math.huge,
+    values = sequences.join { list.names(), { "plot" } },
     help = "a metric of --list, with the same as --trace, or --csv1 and --csv2; plot: a picture of it over"
       .. " the runs in DIR" },
   options = {
-    { name = "metric", value = "NAME", help = "the same as NAME" },
+    { name = "metric", value = "NAME", values = list.names(), help = "the same as NAME" },
     { name = "list", help = "list all metrics: unit, formula, source" },
     { name = "trace", value = "DIR", many = true,
       help = "a run's folder, result files of vLLM's or SGLang's benchmark, or a profiler file; repeat it "

@@ -13,39 +13,27 @@ local quantities = require "base.quantities"
 local picture_slices = require "pictures.picture_slices"
 local rows_folder = require "rows.rows_folder"
 local sequences = require "base.sequences"
+local sorted_keys = require("base.ordering").sorted_keys
+local text = require "base.text"
 
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
 
 local function documented()
-  local names = sequences.map(kinds.kinds, function(kind) return kind.documented and kind.name or nil end)
-  return table.concat(names, ",")
+  return sequences.map(kinds.kinds, function(kind) return kind.documented and kind.name or nil end)
 end
 
 local function find_kind(name)
   local kind = kinds.find(name)
   if not kind then
-    fail.input("no picture %q; valid pictures: %s", name, table.concat(kinds.names(), ", "))
+    fail.input("no picture %q%s; valid pictures: %s", name, text.did_you_mean(name, kinds.names()),
+      table.concat(kinds.names(), ", "))
   end
   return kind
 end
 
 -- The rows of pictures/list.lua with these names.
 local function kinds_of(names)
-  if names == "all" then return kinds.kinds end
-  local out = {}
-  for name in names:gmatch("[^,]+") do out[#out + 1] = find_kind(name) end
-  if #out == 0 then fail.input("--kinds: no kind; such as %s is required", documented()) end
-  return out
-end
-
-local function endings_of(names)
-  local out = {}
-  for name in names:gmatch("[^,]+") do
-    if not pictures.formats[name] then fail.input("--formats: no format %q; use png or svg", name) end
-    if not lists.contains(out, name) then out[#out + 1] = name end
-  end
-  if #out == 0 then fail.input("--formats: no format; use png, svg or png,svg") end
-  return out
+  return lists.contains(names, "all") and kinds.kinds or sequences.map(names, find_kind)
 end
 
 local function check_gnuplot(endings)
@@ -97,7 +85,7 @@ local function plot_folder(args)
   if args.fusion or args.tp then
     fail.input("--fusion and --tp go with plot KIND FILE; --data-dir draws all of them")
   end
-  local endings, wanted = endings_of(args.formats or "png"), kinds_of(args.kinds or documented())
+  local endings, wanted = args.formats or { "png" }, kinds_of(args.kinds or documented())
   local archs = args.arch and { args.arch } or rows_folder.archs(args.data_dir)
   if #archs == 0 then rows_folder.only_arch(args.data_dir) end -- raises
   check_gnuplot(endings)
@@ -124,8 +112,8 @@ end
 local function check_fusion(rows, name)
   local fusion = lists.find("fusions", name)
   if not fusion or not lists.contains(rows.fusions, fusion.name) then
-    fail.input("%s: no rows of fusion %s; it has %s", rows.source.data_dir, name,
-      table.concat(rows.fusions, ", "))
+    fail.input("%s: no rows of fusion %s%s; it has %s", rows.source.data_dir, name,
+      text.did_you_mean(name, rows.fusions), table.concat(rows.fusions, ", "))
   end
   return fusion.name
 end
@@ -168,8 +156,11 @@ end
 
 return {
   summary = "Draws pictures of rows: the best strategy of each cell, its margin and its confidence.",
-  positional = { name = "KIND FILE...", min = 0, max = math.huge,
-    help = "draw one picture; KIND is one of\n" .. help.names(kinds.kinds) },
+  positional = { name = "KIND FILE... | DIR", min = 0, max = math.huge, option = "data-dir",
+    values = kinds.names(),
+    when = function(words) return #words == 1 and not kinds.find(words[1]) and file.exists(words[1]) end,
+    help = "DIR: the same as --data-dir DIR; KIND FILE: draw one picture; KIND is one of\n"
+      .. help.names(kinds.kinds) },
   options = {
     { name = "data-dir", value = "DIR", arguments = false,
       help = "folder of benchmark.tp{N}.{arch}.csv (default: data, else the current folder)" },
@@ -177,17 +168,19 @@ return {
       help = "with --data-dir: host, host-NAME, sm90 ... (default: all)" },
     { name = "out", value = "PATH", arguments = false,
       help = "with --data-dir: folder of viz/{fusion}/ (default: DIR); with KIND: the .png or .svg" },
-    { name = "formats", aliases = { "format" }, value = "LIST",
+    { name = "formats", value = "LIST", comma = true, one_of = sorted_keys(pictures.formats),
       help = "with --data-dir: png, svg or png,svg (default: png)" },
-    { name = "kinds", value = "LIST", arguments = false,
-      help = "with --data-dir: all, or a list of KIND (default: " .. documented() .. ")" },
-    { name = "fusion", value = "F", arguments = true, help = "with KIND: the fusion" },
+    { name = "kinds", value = "LIST", arguments = false, comma = true,
+      one_of = sequences.join { { "all" }, kinds.names() },
+      help = "with --data-dir: all, or a list of KIND (default: " .. table.concat(documented(), ",") .. ")" },
+    { name = "fusion", value = "F", arguments = true, values = lists.names("fusions"),
+      help = "with KIND: the fusion" },
     { name = "tp", value = "N", type = "whole", arguments = true,
       help = "with KIND: the TP size, if FILE has several" },
-    { name = "dtype", value = "D",
+    { name = "dtype", value = "D", values = lists.names("dtypes"),
       help = "data type, if rows have several (default: that of the spec's table)" },
-    { name = "op", value = "OP", help = "operation, likewise" },
-    { name = "mode", value = "MODE", help = "mode, likewise" },
+    { name = "op", value = "OP", values = lists.names("ops"), help = "operation, likewise" },
+    { name = "mode", value = "MODE", values = lists.names("modes"), help = "mode, likewise" },
   },
   example = "gentables plot --data-dir tables/host --arch host --out pictures\n" ..
     "  gentables plot heatmap tables/host/benchmark.tp2.host.csv --fusion NONE --out heatmap.png",

@@ -1,10 +1,12 @@
 -- gentables report: report.html, one file with the best strategy of each cell, its confidence and all
 -- numbers. report/report_html.lua makes the page.
+local data_folder = require "surroundings.data_folder"
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
 local gaps = require "formats.gaps"
 local model = require "formats.model"
+local sequences = require "base.sequences"
 local tables = require "core.table"
 
 -- The table at each path of --against, by the arch that it is for.
@@ -47,11 +49,13 @@ end
 
 return {
   summary = "Writes report.html: the best strategy of each cell, its confidence, and all numbers.",
+  positional = sequences.merged(data_folder.positional, { name = "DIR...", max = math.huge }),
   options = {
     { name = "data-dir", value = "DIR", many = true, required = true,
       help = "folder of benchmark.tp{N}.{arch}.csv; once for all --arch, or once for each" },
-    { name = "arch", value = "ARCH", many = true, required = true,
-      help = "host, host-NAME, sm90 ...; repeat it for several in one page" },
+    { name = "arch", value = "ARCH", many = true,
+      help = "host, host-NAME, sm90 ...; repeat it for several in one page (default: that of the rows of each"
+        .. " folder)" },
     { name = "out", value = "DIR", help = "folder of the page (default: the first folder of rows)" },
     { name = "against", value = "TABLE", many = true,
       help = "the incumbent, a table.csv; the page shows its choices beside the new ones" },
@@ -59,6 +63,9 @@ return {
   },
   example = "gentables report --data-dir tables/host --arch host --out build/report",
   run = function(args)
+    args.arch = args.arch or sequences.map(args.data_dir, function(folder)
+      return data_folder.arch(folder)
+    end)
     check(args)
     local incumbents = read_incumbents(args.against or {}, args.arch)
     local sources = {}

@@ -55,7 +55,7 @@ sweep.options = {
   { name = "bench", trusted = true, value = "PROGRAM",
     help = "bench (default: the gentables-bench beside gentables)" },
   { name = "history", value = "FILE", help = "history that gets the new rows, too: see gentables history" },
-  { name = "timeout", aliases = { "patience" }, value = "SECONDS", type = "number", above = 0, most = 1e9,
+  { name = "timeout", value = "SECONDS", type = "number", above = 0, most = 1e9,
     default = 60, help = "stall timeout of a bench, beyond its time for a cell" },
 }
 sweep.example = "gentables sweep tables/host/spec.lua --out rows --tp 2 --budget 20"
@@ -196,7 +196,8 @@ local function new_job(args)
   local identity, library = bench.identify(program)
   local arch = backend.arch(read_arch(args.arch, loaded), identity, args.sm_version)
   local job = {
-    out = (args.out:gsub("(.)/+$", "%1")), spec = loaded, recorded_spec = recorded_spec(path, loaded),
+    path = path, out = (args.out:gsub("(.)/+$", "%1")), spec = loaded,
+    recorded_spec = recorded_spec(path, loaded),
     arch = arch, backend = backend, placements = placements_of(args, loaded),
     exhaustive = args.exhaustive, refine = args.refine,
     patience = args.timeout, fresh = args.fresh, launcher = given_launcher, screen = not args.no_screening,

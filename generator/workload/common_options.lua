@@ -7,6 +7,7 @@ local numbers = require "base.numbers"
 local description = require "workload.description"
 local configuration = require "workload.configuration"
 local steps = require "workload.steps"
+local texts = require "base.text"
 local workers = require "system.workers"
 
 local common_options = {}
@@ -24,12 +25,13 @@ local backends = {
     run = { channels = "28", threads = "512" }, transports = { "nccl", "builtin" } },
 }
 
-common_options.BACKEND = { name = "backend", value = "NAME",
+common_options.BACKEND = { name = "backend", value = "NAME", values = sorted_keys(backends),
   help = "host or cuda (default: cuda if a GPU can be used, else host)" }
 
 common_options.options = {
-  { name = "config", short = "f", value = "FILE", required = true, help = description.HELP },
-  { name = "tp", short = "p", aliases = { "ranks" }, value = "N", type = "whole", least = 2,
+  { name = "config", short = "f", value = "FILE", required = true,
+    values = description.shipped, help = description.HELP },
+  { name = "tp", short = "p", value = "N", type = "whole", least = 2,
     most = common_options.MOST_RANKS,
     help = "number of ranks, 2 to 16 (default: one for each core or GPU, 2 to 8)" },
   { name = "steps", value = "N", type = "whole", most = MOST_STEPS,
@@ -38,15 +40,15 @@ common_options.options = {
     help = "steps before the measured ones (default: the workload's, 3)" },
   { name = "wait", value = "HOW", one_of = { "futex", "yield", "spin" }, default = "futex",
     help = "how communication threads wait: futex, yield or spin" },
-  { name = "transport", value = "NAME",
+  { name = "transport", value = "NAME", values = { "builtin", "mpi", "nccl" },
     help = "how data moves: builtin (shared memory) or mpi (its non-blocking collectives); on GPUs nccl,"
       .. " or builtin: gentables' kernels, with all ranks on one GPU" },
   common_options.BACKEND,
   { name = "launcher", trusted = true, value = "COMMAND",
     help = "command that starts ranks, with {ranks} (default: GENTABLES_LAUNCHER, else mpirun)" },
-  { name = "bench", aliases = { "program" }, trusted = true, value = "PROGRAM",
+  { name = "bench", trusted = true, value = "PROGRAM",
     help = "workload program (default: the gentables-workload beside gentables)" },
-  { name = "timeout", aliases = { "patience" }, value = "SECONDS", type = "number", above = 0, most = 1e9,
+  { name = "timeout", value = "SECONDS", type = "number", above = 0, most = 1e9,
     default = 120, help = "stall timeout of the ranks" },
 }
 
@@ -60,10 +62,10 @@ local function whole(text, option, least, most, more)
   return number
 end
 
-local function one_of(text, option, known)
-  if known[text] then return text end
-  fail.input("--%s: there is no %s; valid: %s", option, text,
-    table.concat(sorted_keys(known), " or "))
+local function one_of(name, option, known)
+  if known[name] then return name end
+  fail.input("--%s: there is no %s%s; valid: %s", option, name,
+    texts.did_you_mean(name, sorted_keys(known)), table.concat(sorted_keys(known), " or "))
 end
 
 -- The end of the message about too many channels or threads on the host: GPUs allow more. `no_gpu`: the
@@ -74,9 +76,10 @@ local function of_gpus(option, backend, no_gpu)
     no_gpu and (" because no GPU can be used: %s"):format(no_gpu) or "", backends.cuda[option])
 end
 
--- "1,2,4" -> { 1, 2, 4 }, each once, in their order.
+-- "1,2,4", or a list of texts -> { 1, 2, 4 }, each once, in their order.
 local function counts(text, option, backend, no_gpu)
   local out = {}
+  text = type(text) == "table" and table.concat(text, ",") or text
   for word in (text .. ","):gmatch("([^,]*),") do
     if word == "" then
       fail.input("--%s: %q has an empty entry; whole numbers from 1 to %d, with a comma between two of them,"

@@ -20,9 +20,11 @@ job.__index = job
 job.positional = { name = "PATH...", min = 0, max = math.huge,
   help = "a sweep, one configuration's folder, or traces with the rank in their names" }
 
+local NUMBERS = "^%d[%d,%-]*$"
+
 -- The options that select parts of traces.
 job.steps = {
-  { name = "steps", value = "N", list = true,
+  { name = "steps", value = "N", list = true, pattern = NUMBERS,
     help = "only these steps of torch's profiler (ProfilerStep#N): 3-5; with --annotation these of its"
       .. " occurrences, from 0" },
   { name = "annotation", value = "NAME", many = true,
@@ -38,9 +40,10 @@ job.json = { name = "json", without = { "out", "csv", "xlsx", "formats" },
   help = "print the sheets as JSON, and write no files" }
 
 local shared = {
-  { name = "threads", value = "N", list = true, help = "only these thread counts: 256 512" },
-  { name = "channels", value = "N", list = true, help = "only these channel counts" },
-  { name = "ranks", value = "N", list = true, help = "only these ranks: 0-3 7" },
+  { name = "threads", value = "N", list = true, pattern = NUMBERS,
+    help = "only these thread counts: 256 512" },
+  { name = "channels", value = "N", list = true, pattern = NUMBERS, help = "only these channel counts" },
+  { name = "ranks", value = "N", list = true, pattern = NUMBERS, help = "only these ranks: 0-3 7" },
   { name = "trace-name", value = "NAME", help = "the file to read in a rank's folder that has several" },
   { name = "base-path", value = "DIR", many = true,
     help = "the same as PATH; tracelens_analysis/ in a sweep means the sweep" },

@@ -81,7 +81,7 @@ return {
     { name = "out", short = "o", aliases = { "output" }, value = "FILE",
       help = "the merged trace, compressed if its name ends in .gz; of a sweep: a folder (default: "
         .. "merged_traces/ in it)" },
-    { name = "tp", short = "n", aliases = { "num-ranks" }, value = "N", type = "whole",
+    { name = "tp", short = "n", value = "N", type = "whole",
       help = "only ranks 0 to N-1 (default: all)" },
     { name = "trace-name", value = "NAME", help = "the trace's file name in each rank's folder" },
     { name = "gzip", help = "compress it with gzip under any name" },

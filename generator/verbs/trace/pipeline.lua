@@ -197,23 +197,9 @@ end
 
 -- ---- the command -------------------------------------------------------------------------------
 
--- The steps of --without, as a set; raises for unknown ones.
-local function without_of(args)
-  local without, known = {}, sequences.set(STEPS)
-  for _, given in ipairs(args.without or {}) do
-    for step in given:gmatch("[^,]+") do
-      if not known[step] then
-        fail.input("--without: unknown step %s; valid: %s", step, table.concat(STEPS, ", "))
-      end
-      without[step] = true
-    end
-  end
-  return without
-end
-
 -- Raises for wrong options before any trace is read.
 local function check(args)
-  if without_of(args).reports and args.against then
+  if sequences.set(args.without or {}).reports and args.against then
     fail.input("--against compares reports, which --without leaves out; give one of them")
   end
   against.check(args.against)
@@ -232,7 +218,8 @@ local function pipeline_of(args, work)
   return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = true,
     xlsx = work.xlsx, sqlite = work.sqlite, forms = forms, fresh = args.fresh, report_options = options,
     made = 0, there = 0,
-    gpus_per_node = args.gpus_per_node, without = without_of(args), gzip = args.gzip or false,
+    gpus_per_node = args.gpus_per_node, without = sequences.set(args.without or {}),
+    gzip = args.gzip or false,
     options_text = ("%s %s %s top %d %s kernels %s %s gpu %s"):format(options.include_unlinked,
       options.micro_idle, options.short_limit, top_k, forms, trace_digest.kernels(), work.selection,
       gpus.selected()),
@@ -242,7 +229,7 @@ end
 
 -- Reports of single ranks and merged traces need the traces.
 local function check_digests(args, configurations)
-  local without = without_of(args)
+  local without = sequences.set(args.without or {})
   if without.reports and without.merge then return end
   run_folder.refuse_digests(configurations, "reports and merge need the traces; add --without reports,merge")
 end
@@ -285,7 +272,8 @@ return digest_folder.command {
     { name = "micro-idle", value = "US", type = "number", least = 0,
       help = "gpu_timeline: split idle time at pauses of this length" },
     { name = "linked-only", help = "gpu_timeline: without GPU events that have no launch" },
-    { name = "without", value = "STEP", list = true, help = "leave out: " .. table.concat(STEPS, ", ") },
+    { name = "without", value = "STEP", comma = true, one_of = STEPS,
+      help = "leave out: " .. table.concat(STEPS, ", ") },
     against.option,
     { name = "gzip", help = "pack the merged traces" },
     { name = "csv", help = "only CSVs, no workbooks" },

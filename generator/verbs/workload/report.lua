@@ -14,7 +14,8 @@ report.summary = "Analyses a sweep: variance, time stamps, overlap, pictures, me
 report.positional = { name = "DIR", min = 1, max = 1, help = "a sweep of gentables workload sweep" }
 report.options = {
   { name = "top-k", value = "K", help = "GEMMs of each trace (default: 5)" },
-  { name = "without", value = "STEP", list = true, help = "leave out steps of trace pipeline" },
+  { name = "without", value = "STEP", comma = true,
+    one_of = options.find(pipeline, "without").one_of, help = "leave out steps of trace pipeline" },
   { name = "csv", help = "only CSVs, no workbooks" },
   { name = "gzip", help = "pack the merged traces" },
 }

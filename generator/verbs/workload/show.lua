@@ -82,8 +82,9 @@ end
 return {
   summary = "Shows the GEMMs and collectives of a step, without measuring.",
   options = {
-    { name = "config", short = "f", value = "FILE", required = true, help = description.HELP },
-    { name = "tp", short = "p", aliases = { "ranks" }, value = "N", type = "whole", least = 2,
+    { name = "config", short = "f", value = "FILE", required = true, values = description.shipped,
+      help = description.HELP },
+    { name = "tp", short = "p", value = "N", type = "whole", least = 2,
       most = common_options.MOST_RANKS, default = 2, help = "number of ranks" },
     { name = "backend", value = "NAME", default = "host", help = "host or cuda" },
     { name = "json", help = "print JSON" },

@@ -20,9 +20,9 @@ local sweep = {}
 
 sweep.summary = "Measures a workload over channels and threads: times, traces, logs, in the documented tree."
 sweep.options = options.with(common_options.options, {
-  { name = "channels", short = "c", value = "N,N...",
+  { name = "channels", short = "c", value = "N,N...", comma = true,
     help = "slices in flight (default: 1,2,4); on GPUs NCCL's channels or our blocks (28,42,56,70)" },
-  { name = "threads", short = "t", value = "N,N...",
+  { name = "threads", short = "t", value = "N,N...", comma = true,
     help = "communication threads (default: 1,2); on GPUs those of a block (256,512)" },
   { name = "out", short = "o", value = "DIR",
     help = "the sweep's folder (default: experiments/sweep_YYYYMMDD_HHMMSS); resumes an unfinished sweep" },

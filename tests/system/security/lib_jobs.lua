@@ -120,18 +120,23 @@ end
 
 local serving_run = "runs/Mixtral8x7B-vllmTP4-Perlmutter[baseline_8_8192]-group12/"
 
+local two_archs = { ["rows/benchmark.tp2.sm90.csv"] = rows, ["rows/benchmark.tp2.sm100.csv"] = rows }
+
 local jobs = {
   { "plot of a PNG", { ["rows/benchmark.tp2.sm90.csv"] = rows }, "plot", "--data-dir", "in/rows", "--arch",
     "sm90", "--out", "out", "--format", "png", "--kinds", "best_strategy" },
-  { "generate, after a sweep without a GPU", {}, code = 2, "generate", "--sm_version", "90",
+  { "generate without a GPU", {}, code = 2, "generate", "--sm_version", "90" },
+  { "generate, after a sweep that fails: 2 without its bench", {}, code = os.getenv "STAND_INS" and 1 or 2,
+    environment = { "GENTABLES_LAUNCHER=env RANKS={ranks}" }, "generate", "--sm_version", "90",
     "--save_csv_dir", "out/rows" },
   { "detect", {}, "detect" }, { "doctor", {}, "doctor" }, { "completion", {}, "completion", "bash" },
   { "manual", {}, "manual", "--out", "out/man1" },
   { "prove of a program without ranks", { ["rules.conf"] = "1\n2\n1\n2\n1\n0 4 0 0\n",
       program = "#!/bin/sh\n" }, programs = { "in/program" }, code = 2,
     "prove", "in/rules.conf", "--", "in/program" },
-  { "formats of two archs, by this machine's GPUs", { ["rows/benchmark.tp2.sm90.csv"] = rows,
-      ["rows/benchmark.tp2.sm100.csv"] = rows }, code = 2, "formats", "--data-dir", "in/rows" },
+  { "formats of two archs, by this machine's GPUs", two_archs, code = 2, "formats", "--data-dir", "in/rows" },
+  { "check of two archs", two_archs, code = 2, "check", "in/rows" },
+  { "report of two archs", two_archs, code = 2, "report", "in/rows" },
   { "sweep with an incumbent", { ["spec.lua"] = spec, ["lookup.h"] = lookup }, "sweep", "in/spec.lua",
     "--out", "out", "--exhaustive", "--incumbent", "in/lookup.h", "--bench", stand_in, "--launcher",
     "env RANKS={ranks}" },

@@ -91,6 +91,17 @@ function tests.test_values_of_another_type_are_refused()
   luaunit.assertEquals(refusal(typed, "--sync", "both"), '--sync: "both" is not one of pass, op')
 end
 
+function tests.test_sizes_may_have_a_unit()
+  local of = { options = { { name = "size", value = "N", type = "size", least = 16, most = 1 << 24 } } }
+  for text, size in pairs { ["4096"] = 4096, ["4K"] = 4096, ["4k"] = 4096, ["1MiB"] = 1 << 20 } do
+    luaunit.assertEquals(options.parse(of, "do", { "--size", text }).size, size)
+  end
+  for _, text in ipairs { "4Q", "K", "1.5K", "8", "1G", "99999999999999G" } do
+    luaunit.assertEquals(refusal(of, "--size", text),
+      ('--size: "%s" is not a size such as 64 or 4K from 16 to 16777216'):format(text))
+  end
+end
+
 function tests.test_a_list_ends_at_the_next_option()
   local args = parse("file", "-f", "x", "y", "--data-dir", "a", "--filter=z")
   luaunit.assertEquals(args.filter, { "x", "y", "z" })
@@ -138,6 +149,46 @@ function tests.test_values_with_commas_may_be_words()
   of.positional = { name = "FILE", min = 0, max = 1 }
   local args = options.parse(of, "do", { "--tp", "2,4", "file" })
   luaunit.assertEquals({ args.tp, args[1] }, { { 2, 4 }, "file" })
+  luaunit.assertEquals(options.parse(of, "do", { "--tp", "2 4, 8", "--tp=8,16" }).tp, { 2, 4, 8, 16 })
+end
+
+function tests.test_beside_arguments_a_list_takes_the_words_that_are_its_values()
+  local of = { positional = { name = "FILE", min = 0, max = 1 }, options = {
+    { name = "tp", value = "N,N...", type = "whole", comma = true },
+    { name = "formats", value = "LIST", one_of = { "c", "table" }, comma = true },
+    { name = "ranks", value = "N", list = true, pattern = "^%d[%d,-]*$" } } }
+  for _, words in ipairs { { "--tp", "2", "4,8", "file" }, { "file", "--tp", "2", "4", "8" } } do
+    local args = options.parse(of, "do", words)
+    luaunit.assertEquals({ args.tp, args[1] }, { { 2, 4, 8 }, "file" })
+  end
+  local args = options.parse(of, "do", { "--formats", "c", "table", "file", "--ranks", "0-3", "7" })
+  luaunit.assertEquals({ args.formats, args.ranks, args[1] }, { { "c", "table" }, { "0-3", "7" }, "file" })
+  luaunit.assertEquals(options.parse(of, "do", { "--ranks", "0-3", "7", "file" })[1], "file")
+  luaunit.assertStrContains(refusal(of, "--formats", "tabel"), '(did you mean "table"?)')
+end
+
+function tests.test_an_argument_may_be_the_value_of_an_option()
+  local of = { positional = { name = "DIR", min = 0, max = 2, option = "data-dir" }, options = {
+    { name = "data-dir", value = "DIR", required = true, many = true } } }
+  for _, words in ipairs { { "a", "b" }, { "--data-dir", "a", "--data-dir=b" } } do
+    luaunit.assertEquals(options.parse(of, "do", words), { data_dir = { "a", "b" } })
+  end
+  luaunit.assertStrContains(refusal(of, "a", "--data-dir", "b"), "a is taken as --data-dir, which is given")
+  of.positional.when = function(args) return #args == 1 end
+  luaunit.assertEquals(options.parse(of, "do", { "a", "b", "--data-dir", "c" })[2], "b")
+end
+
+function tests.test_former_names_are_names_of_every_verb_with_the_option()
+  local function of(...)
+    local list = {}
+    for i, name in ipairs { ... } do list[i] = { name = name, value = "X" } end
+    return { options = list }
+  end
+  local verbs = of("timeout", "bench", "tp", "formats")
+  luaunit.assertEquals(options.parse(verbs, "do",
+    { "--patience", "3", "--program", "p", "--num_ranks", "2", "--format", "c" }),
+    { timeout = "3", bench = "p", tp = "2", formats = "c" })
+  luaunit.assertEquals(options.parse(of("tp", "ranks"), "do", { "--ranks", "2" }), { ranks = "2" })
 end
 
 return require "suites" { { "options", tests } }

@@ -116,10 +116,8 @@ function tests.test_without_a_spec_the_only_dtype_is_meant()
 end
 
 function tests.test_formats_that_leave_nothing_to_do_are_refused()
-  for _, names in ipairs { "", ",", "trtllm" } do
-    luaunit.assertStrContains((failure(render.formats, names, "host")),
-      ("--formats: %q names no format of host; valid formats: c, thresholds, "):format(names))
-  end
+  luaunit.assertStrContains((failure(render.formats, { "trtllm" }, "host")),
+    '--formats: "trtllm" names no format of host; valid formats: c, thresholds, ')
 end
 
 function tests.test_loopback_rows_enter_no_table_of_real_hardware()
@@ -155,7 +153,7 @@ function tests.test_formats_are_chosen_by_name_and_arch()
   check("host", of_mpi .. every, "trtllm trtllm-header nccl")
   check("sm90-loopback", "nccl" .. every, "trtllm trtllm-header" .. of_mpi)
   check("all", "trtllm-header", "trtllm nccl" .. every .. of_mpi)
-  luaunit.assertEquals(names("table,c", "sm90"), "table c")
+  luaunit.assertEquals(names({ "table", "c" }, "sm90"), "table c")
 end
 
 function tests.test_the_report_has_machine_uncertain_choices_and_missing_times()

@@ -71,6 +71,8 @@ failed 'x.json: mean_ttft_ms is -5; a number of at least 0 is required' metric T
 ends_with 1 "$GENTABLES" metric speed --trace "$WORK/b"
 [ "$(sed -n 1p "$stderr")" = "Error: Unknown metric: speed" ] || die "not the documented line"
 sed -n 2p "$stderr" | grep -q 'TTFT, .*output_throughput' || die "the message lacks the valid metrics"
+ends_with 1 "$GENTABLES" metric ttft
+has '^gentables: ttft is not a metric \(did you mean TTFT\?\); ' "$stderr"
 ends_with 1 "$GENTABLES" metric TPOT
 refused "Error: --trace argument required for metric: TPOT" "--trace"
 ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/nowhere"

@@ -35,6 +35,17 @@ completes 'github' diff --formats g
 completes 'rows' generate --data-dir ''
 completes 'rows.csv' merge rows.
 completes 'none' sweep --budget ''
+completes 'trtllm trtllm-autotuner trtllm-header' generate --formats tr
+completes 'TPOT TTFT' metric T
+completes 'heatmap' plot he
+completes 'allgather allreduce alltoall alltoallv' tune --op al
+completes 'bfloat16' tune --dtype b
+completes 'TWOSHOT_NATIVE' tune --strategies TWOSHOT_N
+completes 'confidence crossover' plot --kinds c
+completes 'nccl-optimizer nccl-tests nccl-tests-json nccl-tuner' import --from n
+completes 'small' workload run -f sm
+completes 'bash fish zsh' completion ''
+completes 'rows rows.csv' merge row
 completes '' sweep --arch ''
 completes '' nothing --a
 
@@ -49,6 +60,7 @@ if command -v fish >/dev/null; then
     offers 'gentables swe' sweep
     offers 'gentables trace var' variance
     offers 'gentables trace merge --gz' --gzip
+    offers 'gentables plot heat' heatmap
     offers 'gentables tune --sync p' pass
     if grep -q . fish.out && cut -f 1 fish.out | grep -qx both; then die "fish offers all values"; fi
 else
@@ -70,6 +82,7 @@ END
     types 'trace var' 'trace variance'
     types 'trace merge --gz' '--gzip'
     types 'tune --sync p' '--sync pass'
+    types 'plot heat' 'plot heatmap'
 else
     left_out="$left_out zsh"
 fi

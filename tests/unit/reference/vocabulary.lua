@@ -51,7 +51,7 @@ function tests.test_earlier_names_are_read()
   local seen = {}
   for name, verb in pairs(declarations()) do
     for _, option in ipairs(verb.options or {}) do
-      for _, alias in ipairs(option.aliases or {}) do
+      for _, alias in ipairs(options.aliases(verb, option)) do
         local of = { options = { option } }
         luaunit.assertEquals(options.parse(of, name, { "--" .. alias, value_of(option) }),
           options.parse(of, name, { "--" .. option.name, value_of(option) }))
@@ -68,10 +68,21 @@ function tests.test_no_verb_has_two_options_of_one_name()
     local seen = {}
     for _, option in ipairs(verb.options or {}) do
       for _, text in ipairs { option.name, option.short or option.name .. " ",
-        table.unpack(option.aliases or {}) } do
+        table.unpack(options.aliases(verb, option)) } do
         luaunit.assertNil(seen[text], ("%s: %s twice"):format(name, text))
         seen[text] = true
       end
+    end
+  end
+end
+
+function tests.test_lists_and_folders_are_written_in_one_way()
+  for name, verb in pairs(declarations()) do
+    for _, option in ipairs(verb.options or {}) do
+      local is_list = option.value and (option.value:find(",", 1, true) or option.value == "LIST")
+      luaunit.assertTrue(not is_list or option.comma, ("%s --%s is no list"):format(name, option.name))
+      if option.name == "hidden-size" then luaunit.assertEquals(option.type, "size") end
+      if option.name == "data-dir" then luaunit.assertEquals(verb.positional.option, "data-dir") end
     end
   end
 end

@@ -41,6 +41,10 @@ grep -q '^TP 2, NONE: ONESHOT 100.0 %$' "$stdout" || die "no shares"
 grep -q "^12 pictures in $WORK/data/viz$" "$stdout" || die "not counted"
 [ ! -s "$stderr" ] || die "unexpected message"
 
+# The folder as an argument, and lists as words.
+succeeds plot "$WORK/data" --kinds heatmap scaling --formats svg png --out "$WORK/words"
+[ "$(find "$WORK/words/viz" -type f | wc -l)" = 12 ] || die "not two kinds in two formats"
+
 # All kinds, as SVG, elsewhere; and both formats.
 echo 'print(#require("pictures.list").kinds)' >"$WORK/count.lua"
 succeeds plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/out" --kinds all --format svg
@@ -135,12 +139,16 @@ rejects 'needs --data-dir DIR, or KIND FILE' plot
 rejects 'no benchmark.tp.N..[{]arch[}].csv' plot --data-dir "$WORK/names/viz"
 rejects 'no such folder' plot --data-dir "$WORK/none" --arch sm90
 rejects 'has no benchmark.tp.N..sm80.csv' plot --data-dir "$WORK/data" --arch sm80
+rejects 'no picture "heatmpa" \(did you mean heatmap\?\)' plot heatmpa "$one"
+rejects 'no rows of fusion none \(did you mean NONE\?\); it has NONE' plot heatmap "$one" --fusion none \
+    --out "$WORK/a.png"
 rejects 'no picture "pie"; valid pictures: heatmap' plot pie "$one" --fusion NONE --out "$WORK/a.png"
-rejects 'no picture "pie"' plot --data-dir "$WORK/data" --arch sm90 --kinds heatmap,pie
+rejects '--kinds: "pie" is not one of all, heatmap' \
+    plot --data-dir "$WORK/data" --arch sm90 --kinds heatmap,pie
 rejects 'needs a FILE' plot heatmap --fusion NONE --out "$WORK/a.png"
 rejects 'needs --fusion F and --out PATH' plot heatmap "$one" --out "$WORK/a.png"
 rejects 'ends in neither .png nor .svg' plot heatmap "$one" --fusion NONE --out "$WORK/a.pdf"
-rejects 'no format "pdf"; use png or svg' plot --data-dir "$WORK/data" --arch sm90 --format pdf
+rejects '--formats: "pdf" is not one of png, svg' plot --data-dir "$WORK/data" --arch sm90 --format pdf
 rejects 'no such dtype; valid: bfloat16' plot --data-dir "$WORK/data" --arch sm90 --dtype int8
 rejects 'no row of float32 allreduce' plot --data-dir "$WORK/data" --arch sm90 --dtype fp32
 rejects 'No such file' plot heatmap "$WORK/none.csv" --fusion NONE --out "$WORK/a.png"

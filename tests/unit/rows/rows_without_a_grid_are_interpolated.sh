@@ -50,6 +50,17 @@ succeeds generate --data-dir "$data" --arch sm90 --out "$WORK/whole"
 [ ! -s "$stderr" ] || die "unexpected message"
 ! grep -q "no recorded grid" "$WORK/whole/report.md" || die "the report mentions it"
 
+# A spec for another arch adds no cells, as an interrupted sweep of an earlier version left it.
+echo 'return { arch = "sm89", tp = { 2 }, hidden_sizes = { 2048 }, num_tokens = { 1, 2, 8 } }' \
+    >"$data/spec.lua"
+warns "spec.lua: is for sm89, so it is not used for rows of sm90" \
+    generate --data-dir "$data" --arch sm90 --out "$WORK/other"
+cmp "$WORK/whole/table.csv" "$WORK/other/table.csv" || die "the spec of another arch changes the table"
+sed -i 's/sm89/sm90-loopback/' "$data/spec.lua"
+succeeds generate --data-dir "$data" --arch sm90 --out "$WORK/other"
+! cmp -s "$WORK/whole/table.csv" "$WORK/other/table.csv" || die "the spec of the arch changes nothing"
+rm "$data/spec.lua"
+
 # The rows of an adaptive sweep by an earlier version, without its spec.lua, and then without provenance.
 data=$WORK/host
 mkdir "$data"

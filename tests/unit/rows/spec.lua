@@ -108,6 +108,14 @@ function TestSpec:test_wrong_values_are_refused()
   end
 end
 
+function TestSpec:test_sizes_may_have_a_unit()
+  local found = self:load('return { arch = "host", tp = { 2 }, hidden_sizes = { "4K", 64 }, '
+    .. 'num_tokens = { 1 }, limits = { message_bytes = "8M" } }')
+  lu.assertEquals({ found.limits.message_bytes, found.hidden_sizes }, { 8 << 20, { 64, 4096 } })
+  lu.assertStrContains(self:refusal("return {" .. least .. ',\nlimits = { message_bytes = "8Q" } }'),
+    "2: message_bytes is 8Q; valid is a whole number")
+end
+
 function TestSpec:test_limits_are_whole_and_in_order()
   local function refusal(limits)
     return self:refusal("return {\n" .. least .. ",\nlimits = " .. limits .. "}")

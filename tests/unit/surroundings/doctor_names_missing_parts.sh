@@ -48,9 +48,30 @@ if grep 'install .*openmpi' "$stdout"; then die "it installs what is there"; fi
 mv "$WORK/tools/dnf" "$WORK/dnf"
 ends_with 2 doctor
 mv "$WORK/dnf" "$WORK/tools/dnf"
-has '^to build the missing parts:$' "$stdout"
+has '^to have the missing parts, build it again:$' "$stdout"
 has '^  cmake --preset default' "$stdout"
 rm "$WORK/tools/mpicc"
+
+# For an installed program, advice needs no clone.
+mkdir "$WORK/home"
+cp -r "$SOURCE/generator" "$WORK/home"
+GENTABLES_HOME=$WORK/home
+export GENTABLES_HOME
+ends_with 2 doctor
+has '^then build gentables again from its sources, and install it$' "$stdout"
+if grep -q 'cmake' "$stdout"; then die "it needs a clone"; fi
+mkdir "$WORK/empty"
+cd "$WORK/empty"
+ends_in_one_line 2 "no GPU to measure: .*; .*gentables sweep $WORK/home//*tables/host/spec.lua --out data" \
+    "$GENTABLES" generate --sm_version 89
+cat >"$WORK/refine.lua" <<'END'
+local command = require("surroundings.next_commands").refine("a/spec.lua", "b")
+print(require("rows.provenance").budget_words({ { tp = 2, nodes = 1, budget_s = 9 } }, command))
+END
+succeeds lua "$WORK/refine.lua"
+has 'measures nothing; `.*gentables sweep a/spec.lua --out b --refine` continues on them[.]$' "$stdout"
+cd "$WORK"
+unset GENTABLES_HOME
 
 # With a bench and mpirun the main job runs.
 printf '#!/bin/sh\n' | tee "$WORK/tools/mpirun" >"$WORK/program/bin/gentables-bench"

@@ -31,7 +31,8 @@ rejects 'no GPU to measure' generate --save_csv_dir rows
 
 # Rows of a second SM version: the machine's, or an option, decides.
 for tp in 2 4; do cp "data/benchmark.tp$tp.sm90.csv" "data/benchmark.tp$tp.sm100.csv"; done
-rejects 'data: has rows of sm100, sm90; --arch with one' generate
+rejects 'data: has rows of sm100, sm90; --sm-version 100 or --sm-version 90 is required$' generate
+rejects 'data: has rows of sm100, sm90; --arch with one' check data
 gpus 8 100
 succeeds generate
 has '^rows      data: sm100, TP 2, 4$' "$stdout"

@@ -31,7 +31,7 @@ has 'plot heatmap needs --fusion F and --out PATH' "$stderr"
 ends_with 2 "$GENTABLES" plot heatmap rows/benchmark.tp2.sm90.csv --out one.jpg
 has 'one.jpg: ends in neither .png nor .svg' "$stderr"
 ends_with 2 "$GENTABLES" plot --formats jpg
-has 'no format "jpg"' "$stderr"
+has '"jpg" is not one of png, svg' "$stderr"
 
 # Those for single traces do not go with trace report -b, nor those of -b with single traces; the formats of
 # the command line replace others.
@@ -53,7 +53,7 @@ has '^written   traces/traces_rank_0_performance_report_csvs' "$stdout"
 wrong() { given "$2" && rejects "gentables.lua: $1" generate --data-dir rows --arch sm90; }
 wrong 'there is no verb "swep" \(did you mean sweep\?\)' 'swep = {}'
 wrong 'generate is a text; a table of options' 'generate = "c"'
-wrong 'generate.format is no option \(did you mean --formats\?\)' 'generate = { format = "c" }'
+wrong 'generate.formatz is no option \(did you mean --formats\?\)' 'generate = { formatz = "c" }'
 wrong 'generate.formats is true or false; a text, a number or a list' 'generate = { formats = true }'
 wrong 'generate.formats is empty' 'generate = { formats = {} }'
 wrong 'generate.allow_loopback is a text; true or false' 'generate = { allow_loopback = "yes" }'

@@ -13,6 +13,8 @@ local ends_well = true
 local child_process = require "system.child_process"
 function child_process.run(words, options)
   started = words
+  luaunit.assertEquals(assert(load(file.read(words[3])))().hidden_sizes, lists.trtllm_grid.hidden_sizes)
+  if ends_well then file.make_folder(words[5]) end
   options.on_line("TP 2: measured")
   return { well = ends_well, reason = "exit code 1", errors = "gentables: it broke\n" }
 end
@@ -36,15 +38,14 @@ local tests = {}
 
 function tests.test_sweeps_the_grid_and_writes_beside_it()
   local args, text = prepared {}
-  luaunit.assertEquals({ started[2], started[3], started[4], started[5] },
-    { "sweep", work .. "/rows/spec.lua", "--out", work .. "/rows" })
+  luaunit.assertEquals({ started[2], started[4], started[5] }, { "sweep", "--out", work .. "/rows" })
   local spec = assert(load(text))()
   luaunit.assertEquals(spec.arch, "sm89")
   luaunit.assertEquals(spec.tp, { 2, 4, 8 })
   luaunit.assertEquals(spec.num_tokens, lists.trtllm_grid.num_tokens)
   luaunit.assertEquals(spec.strategies, named)
   luaunit.assertEquals({ args.data_dir, args.out, args.formats, args.arch },
-    { work .. "/rows", work .. "/rows/gen_heuristic_code", "trtllm", "sm89" })
+    { work .. "/rows", work .. "/rows/gen_heuristic_code", { "trtllm" }, "sm89" })
 end
 
 function tests.test_measures_auto_only_on_request()
@@ -57,22 +58,34 @@ function tests.test_passes_the_incumbent_on()
   luaunit.assertEquals({ started[6], started[7], started[8] }, { "--exhaustive", "--incumbent", "there.h" })
 end
 
-function tests.test_a_failed_sweep_makes_no_table()
+function tests.test_a_failed_sweep_makes_no_table_and_leaves_no_spec()
   ends_well = false
   local message = failure(prepared, {})
+  luaunit.assertFalse(file.exists(work .. "/rows/spec.lua"))
+  failure(prepared, { save_csv_dir = work .. "/new" })
+  luaunit.assertFalse(file.exists(work .. "/new"))
   ends_well = true
-  luaunit.assertEquals(message, "the sweep of " .. work .. "/rows failed (exit code 1): gentables: it broke")
+  luaunit.assertEquals(message, "the sweep of " .. work .. "/rows failed (exit code 1): it broke")
 end
 
 function tests.test_without_options_the_gpus_are_measured_into_data()
   os.remove("data/spec.lua")
   local args = {}
   trtllm_generator.prepare(args)
-  luaunit.assertEquals({ started[2], started[3], started[4], started[5] },
-    { "sweep", "data/spec.lua", "--out", "data" })
+  luaunit.assertEquals({ started[2], started[4], started[5] }, { "sweep", "--out", "data" })
   luaunit.assertEquals(assert(load(file.read("data/spec.lua")))().arch, "sm90")
   luaunit.assertEquals({ args.data_dir, args.out, args.formats, args.arch },
-    { "data", "data/gen_heuristic_code", "trtllm", "sm90" })
+    { "data", "data/gen_heuristic_code", { "trtllm" }, "sm90" })
+end
+
+function tests.test_a_spec_that_is_there_counts_for_its_own_arch_only()
+  prepared {}
+  local path = work .. "/rows/spec.lua"
+  trtllm_generator.prepare { sm_version = "89", save_csv_dir = work .. "/rows" }
+  luaunit.assertEquals(started[3], path)
+  trtllm_generator.prepare { sm_version = "90", save_csv_dir = work .. "/rows" }
+  luaunit.assertNotEquals(started[3], path)
+  luaunit.assertEquals(assert(load(file.read(path)))().arch, "sm89")
 end
 
 function tests.test_the_incumbent_needs_a_sweep()
@@ -88,7 +101,10 @@ end
 function tests.test_without_gpus_it_prints_how_to_measure_the_host()
   sm = nil
   local message, code = failure(trtllm_generator.prepare, { save_csv_dir = work .. "/none" })
+  local of_version = failure(prepared, { save_csv_dir = work .. "/none" })
   sm = 90
+  luaunit.assertStrContains(of_version, "benchmark.tp{N}.sm89.csv in")
+  luaunit.assertStrContains(of_version, "no GPU to measure: no CUDA driver; sh cmake/dev.sh gen-tables")
   luaunit.assertEquals(code, 2)
   luaunit.assertStrContains(message, "no GPU to measure: no CUDA driver; sh cmake/dev.sh gen-tables measures")
   luaunit.assertFalse(file.exists(work .. "/none"))

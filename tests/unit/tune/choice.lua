@@ -132,8 +132,11 @@ end
 -- ---- the command line ---------------------------------------------------------------------------
 
 local function names_of(args)
-  local names = {}
-  for i, op in ipairs(pass_input.read_ops(args, "host")) do names[i] = op.name end
+  local names, words = {}, {}
+  for word in args.op:gmatch("[^,]+") do words[#words + 1] = word end
+  for i, op in ipairs(pass_input.read_ops({ op = words, splits = args.splits }, "host")) do
+    names[i] = op.name
+  end
   return table.concat(names, ",")
 end
 

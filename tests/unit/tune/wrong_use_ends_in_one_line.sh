@@ -18,11 +18,18 @@ refused "17 ranks on 1 node; a node has 16 at most" --op allgather --tp 17
 refused "40 ranks on 2 nodes; a node has 16 at most" --op allgather --tp 20,40 --nodes 2
 refused "is no size" --op allgather --sizes 1Q
 refused "A not above B" --op allgather --sizes 2K:1K
-refused "valid types: bfloat16, float16, float32" --op allgather --dtype int8
+refused "there is no int8; valid: bfloat16, float16, float32" --op allgather --dtype int8
 refused "requires --op alltoallv" --op allgather --splits 3:1
 refused "weights from 0 to 14.*not all of them 0" --op alltoallv --splits 0:0
 refused "weights from 0 to 14" --op alltoallv --splits 15:1
-refused "there is no WRONG" --op allgather --strategies WRONG
+refused "there is no WRONG; valid: MPI" --op allgather --strategies WRONG
+refused "there is no ONSHOT [(]did you mean ONESHOT[?][)]; valid: MPI" --op allgather --strategies ONSHOT
+refused "there is no MPPI [(]did you mean MPI[?][)]" --op allgather --default MPPI
+refused "alreduce is no op that is measured here [(]did you mean allreduce[?][)]; valid: allreduce" \
+    --op alreduce
+refused "residual_rms_norm is no epilogue [(]did you mean RESIDUAL_RMS_NORM[?][)]" --op allreduce \
+    --fusion residual_rms_norm
+refused "none is no epilogue; valid: RESIDUAL.*; without --fusion there is none" --op allreduce --fusion none
 refused "does not implement allgather" --op allgather --default ONESHOT
 refused "no size is left" --op allgather --sizes 1
 refused "a number above 0 and at most 1000000" --op allgather --timeout never

@@ -5,10 +5,18 @@
 rejects 'needs --data-dir DIR' generate --arch sm90
 rejects '--arch gpu9: no such arch; valid: host, host-NAME, smNN' generate --data-dir "$golden" --arch gpu9
 ends_with 2 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --formats c,excel
-one_line 'no format "excel"; valid formats: trtllm, trtllm-header, c, .*, report'
+one_line '--formats: "excel" is not one of trtllm, trtllm-header, c, .*, report'
 rejects 'has no option --fast' check --data-dir "$golden" --arch sm90 --fast
 ends_with 2 "$GENTABLES" check --data-dir "$golden" --arch sm90 --formats ,
-one_line '"," names no format of sm90; valid formats: trtllm, c, .*, report'
+one_line '--formats: "" is not one of trtllm, trtllm-header, c, .*, report'
+
+# A folder as an argument, lists with blanks, and an arch that is that of the rows.
+rejects 'is taken as --data-dir, which is given' check "$golden" --data-dir "$golden"
+succeeds check "$golden" --formats table c
+succeeds generate --formats table "thresholds report" "$golden" --out "$WORK/by_words"
+[ "$(find "$WORK/by_words" -type f | wc -l)" = 3 ] || die "not the three files"
+succeeds report "$golden" --out "$WORK/by_words"
+succeeds formats "$golden"
 
 # A table without measured cells would be one long fallback.
 rows "$WORK/other/benchmark.tp2.sm90.csv" '2,float16,2048,1,1024,NCCL,NONE,allreduce,9.5' \

@@ -119,12 +119,15 @@ run -c 42 && one_line '--channels: 42 is impossible; .* on the host because no G
 run -t 512 && one_line '--threads: 512 is impossible; .* on the host because no GPU can be used: .*--backend'
 run -t x && one_line '--threads: x is impossible'
 run -c 1, && one_line '--channels: "1," has an empty entry; whole numbers from 1 to 32, with a comma between'
+rejects '--channels: 77 is impossible; a whole number from 1 to 32' \
+    workload sweep --backend host -f small -c 2 77
 run -t 1,,2 && one_line '--threads: "1,,2" has an empty entry'
 run -c "" && one_line '--channels: "" has an empty entry'
 run -c 1,2 && one_line '--channels: one configuration is run'
 run -p 1 && one_line '--tp: "1" is not a whole number from 2 to 16'
 run -p 99 && one_line '--tp: "99" is not a whole number'
 run --wait long && one_line '--wait: "long" is not one of futex, yield, spin'
+run --transport builtn && one_line '--transport: there is no builtn [(]did you mean builtin[?][)]'
 run --transport pigeon && one_line '--transport: there is no pigeon; valid: builtin or mpi'
 run --backend cuda --transport mpi && one_line '--transport: there is no mpi; valid: builtin or nccl'
 run --backend cuda -c 129 && one_line '--channels: 129 is impossible; .* 1 to 128'
@@ -144,7 +147,8 @@ host=$(echo "return { name = 'x', tokens = 8, dtype = { host = 'float32' }, $ste
 rejects 'dtype: cuda has none; valid: bfloat16, float16, float32' workload run --backend cuda -f "$host"
 rejects 'has no workload.json' workload report "$WORK"
 # Errors in the report's options are reported before anything is measured.
-for wrong in "--top-k 0:--top-k: .0. is not a whole number" "--without foo:--without: unknown step foo"; do
+for wrong in "--top-k 0:--top-k: .0. is not a whole number" \
+    "--without foo:--without: .foo. is not one of reports"; do
     # shellcheck disable=SC2086
     rejects "${wrong#*:}" workload pipeline -f small -p 2 ${wrong%%:*} -o "$WORK/never"
     [ ! -e "$WORK/never" ] || die "${wrong%%:*} is refused after the sweep has begun"

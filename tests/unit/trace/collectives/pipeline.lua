@@ -230,7 +230,7 @@ end
 
 function TestPipeline.test_wrong_use_ends_in_one_line()
   for pattern, words in pairs { ['--short-limit: "soon" is not a number'] = { "--short-limit", "soon" },
-    ["--without: unknown step pictures"] = { "--without", "pictures" },
+    ['--without: "pictures" is not one of reports'] = { "--without", "pictures" },
     ['--top-k: "0" is not a whole number'] = { "--top-k", "0" },
     ["two configurations of one name"] = { "--csv", lib.work .. "/other" } } do
     os.execute(("cp -r '%s/sweep' '%s/other'"):format(lib.work, lib.work))
