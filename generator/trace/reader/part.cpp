@@ -129,7 +129,7 @@ struct part::reading {
 
     // Successive events are mostly of one track.
     uint32_t track_of(const fields &from) {
-        if (from.pid != last_pid || from.tid != last_tid || last_track == NONE) {
+        if (last_track == NONE || from.pid != last_pid || from.tid != last_tid) {
             last_pid = from.pid;
             last_tid = from.tid;
             last_track = to.tracks.number_of({text(from.pid), text(from.tid)});
