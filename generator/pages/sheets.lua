@@ -197,8 +197,8 @@ function sheets.write_xlsx(path, list)
   return notes
 end
 
--- Sheets for JSON: their names to lists of rows, which have the titles of their cells. Cells without a value, or
--- without a finite one, are left out.
+-- Sheets for JSON: their names to lists of rows, which have the titles of their cells. Cells without a value,
+-- or without a finite one, are left out.
 function sheets.for_json(list)
   local out = {}
   for _, sheet in ipairs(list) do

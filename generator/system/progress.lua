@@ -168,7 +168,7 @@ function progress:wait(text, seconds_left)
   draw(self, true, true)
 end
 
--- Shows that all is done, unless the last step did: for verbs whose number of steps is an estimate.
+-- Shows that all is done, unless the last step did: for verbs with an estimated number of steps.
 function progress:finish()
   if self.highest == 1 then return end
   self.is_finished = true

@@ -35,7 +35,7 @@ job.steps = {
 job.gpu = { name = "gpu", value = "NAME",
   help = "GPU with the peaks of the roofline, such as H100 (default: that of the trace)" }
 
--- The option of commands whose sheets can be printed in place of written.
+-- The option of commands that can print their sheets in place of writing them.
 job.json = { name = "json", without = { "out", "csv", "xlsx", "formats" },
   help = "print the sheets as JSON, and write no files" }
 
@@ -97,7 +97,9 @@ job.selected = opening.words
 function job.out_of(args, command)
   if args.json and args.out then fail.input("--json prints, and --out writes files; give one of them") end
   if args.json then return "" end
-  if not args.out then fail.input("%s needs --out DIR, or --json; see gentables %s --help", command, command) end
+  if not args.out then
+    fail.input("%s needs --out DIR, or --json; see gentables %s --help", command, command)
+  end
   return args.out
 end
 

@@ -47,7 +47,7 @@ local function elements_of(row, ranks)
   return table.concat(sequences.distinct(sent)[2] and sent or { sent[1] }, ",")
 end
 
--- Prints a table of texts and numbers; a column whose first value is a number is aligned to the right.
+-- Prints a table of texts and numbers; a column that begins with a number is aligned to the right.
 local function print_table(heads, rows)
   local widths = sequences.map(heads, function(head) return #head end)
   for _, row in ipairs(rows) do

@@ -75,7 +75,7 @@ function TestProgress.test_an_expected_time_left_stands_for_the_steps()
   lu.assertEquals(bar:line(25, 200), "[####################] 4/4  ")
 end
 
--- A stage after a budget, whose time is unknown at first.
+-- A stage after a budget; its time is unknown at first.
 function TestProgress.test_a_stage_of_unknown_length_waits()
   local bar, rest = progress.new(nil, io.stdout), nil
   bar:limit(0, 10)

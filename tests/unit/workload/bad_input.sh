@@ -57,11 +57,15 @@ gemm "n = 8, k = 8, dtype = 16" | refused 'layers\[1\].gemms\[1\].dtype: a table
 # The limits of a step; a larger step is rejected before anything starts, in terms of the file.
 # gentables-workload accepts a step at its limit (without `end`, with which it would make the arrays).
 . "$SOURCE/tests/mpirun.sh"
+cat >"$WORK/request_lines.lua" <<'END'
+local description, steps = require "workload.description", require "workload.steps"
+io.stdout:write(steps.text(steps.of(description.load(arg[1]), tonumber(arg[2]), "host")))
+END
 # at_most RANKS MOST MORE PATTERN WORKLOAD: with either number in place of %.
 at_most() {
     echo "$5" | sed "s/%/$2/" >"$WORK/most.lua"
     succeeds workload show -f "$WORK/most.lua" -p "$1"
-    "$GENTABLES" lua "$SOURCE/tests/unit/workload/request_lines.lua" "$WORK/most.lua" "$1" |
+    "$GENTABLES" lua "$WORK/request_lines.lua" "$WORK/most.lua" "$1" |
         sed '/^end$/d' >"$WORK/program"
     # Rank 0 reads the file itself: the mpirun of Open MPI 4.1.4 now and then crashes (in
     # orte_iof_hnp_read_local_handler) while it passes on the end of a long standard input.
