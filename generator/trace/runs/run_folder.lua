@@ -423,6 +423,14 @@ end
 
 run_folder.below = below
 
+-- The note on a file that failed with this message.
+function run_folder.not_in_report(configuration, entry, message)
+  for _, path in ipairs { entry.path, entry.digest } do
+    if message:sub(1, #path + 2) == path .. ": " then message = message:sub(#path + 3) end
+  end
+  return ("%s: is not in this report: %s"):format(below(configuration, run_folder.given(entry)), message)
+end
+
 -- Compares a configuration's files with `infos` (infos[i]: of the i-th file, { rank, world_size } from
 -- distributedInfo and steps, the numbers of its steps or nil; nil: not read). Returns notes (texts, with
 -- paths below the configuration's folder) and the set of indices of files that cannot be compared with the
