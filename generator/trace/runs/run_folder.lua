@@ -12,6 +12,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local ordering = require "base.ordering"
+local quantities = require "base.quantities"
 local sequences = require "base.sequences"
 local trace_digest = require "trace.runs.trace_digest"
 
@@ -309,18 +310,6 @@ end
 
 -- ---- facts in files ----------------------------------------------------------------------------
 
--- 0,1,2,5 -> "0-2, 5"
-local function ranges(list)
-  local parts, i = {}, 1
-  while i <= #list do
-    local j = i
-    while list[j + 1] == list[j] + 1 do j = j + 1 end
-    parts[#parts + 1] = j > i and ("%d-%d"):format(list[i], list[j]) or tostring(list[i])
-    i = j + 1
-  end
-  return table.concat(parts, ", ")
-end
-
 -- The number of ranks in most files (world_size); of two that are equally frequent the smaller one.
 local function usual_world_size(infos)
   local count = {}
@@ -372,7 +361,7 @@ local function mixed_steps(configuration, infos, left_out, notes)
   local texts, steps_of = {}, {}
   for i, info in pairs(infos) do
     if info.steps then
-      texts[i] = ranges(info.steps)
+      texts[i] = quantities.ranges(info.steps)
       steps_of[texts[i]] = info.steps
     end
   end
@@ -385,7 +374,7 @@ local function mixed_steps(configuration, infos, left_out, notes)
       notes[#notes + 1] = ("%s: has steps %s, the others have %s; %s"):format(
         below(configuration, configuration.files[i].path), texts[i], usual,
         #common == 0 and "left out of comparisons over ranks, but part of a merged trace"
-          or ("--steps %s selects common ones"):format((ranges(common):gsub(", ", ","))))
+          or ("--steps %s selects common ones"):format((quantities.ranges(common):gsub(", ", ","))))
     end
   end
 end
@@ -417,7 +406,7 @@ local function missing_ranks(files, usual, notes)
   end
   if #missing > 0 then
     notes[#notes + 1] = (#missing == 1 and "rank %s of %s is missing" or "ranks %s of %s are missing"):format(
-      ranges(missing), usual or most + 1 .. " at least")
+      quantities.ranges(missing), usual or most + 1 .. " at least")
   end
 end
 
