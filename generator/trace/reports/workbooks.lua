@@ -315,6 +315,7 @@ local function other_endings(options)
 end
 
 local function nothing_found(options, nameless)
+  run_folder.refuse_own_digests(options.base)
   if nameless > 0 then
     fail.input("%s: none of %s has %q and a number in its name; -p TEXT gives the text that is before the"
       .. " number, and -f TEXT one that is in all paths; or run gentables trace pipeline %s, which finds the"

@@ -229,6 +229,17 @@ local function duplicate(configuration)
   end
 end
 
+-- Raises if a folder without traces is one of --digests (trace/digests/digest_folder.lua).
+function run_folder.refuse_own_digests(folder)
+  local is_own = is_folder(folder) and sequences.any(sorted_names(folder), function(name)
+    local trace = name:match("^(.*)%.digest%.%x+$")
+    return trace and is_trace_name(trace)
+  end)
+  if not is_own then return end
+  fail.input("%s: is a folder of --digests, which is given beside its traces; gentables trace digest TRACES"
+    .. " --out DIR makes digests that can be given in place of traces", folder)
+end
+
 -- paths (a folder, or files) -> {
 --   configurations = { { threads, channels, folder, files = { an entry, with threads and channels... },
 --     problem = the reason why it cannot be processed } ... }, sweep = folder | nil }
@@ -257,6 +268,7 @@ function run_folder.find(paths, options)
     end
   end
   if not sequences.any(configurations, function(configuration) return #configuration.files > 0 end) then
+    for _, configuration in ipairs(configurations) do run_folder.refuse_own_digests(configuration.folder) end
     fail.input("%s: no trace here; {T}thread/nccl_{C}channels/torch_profiler/rank{R}/*.json[.gz|.zst], "
       .. "or files named *rank_{N}*, are required", paths[1])
   end

@@ -104,6 +104,14 @@ function TestBadDigestFolder.test_a_folder_that_cannot_be_made()
   end
 end
 
+function TestBadDigestFolder.test_a_folder_of_digests_in_place_of_traces()
+  collectives(0, "--digests", kept)
+  local wanted = "/kept: is a folder of --digests, which is given beside its traces; gentables trace digest "
+  digests.one_line(2, wanted, "trace", "collectives", kept, "--out", x)
+  digests.one_line(2, wanted, "trace", "gemm", kept, "--out", x)
+  digests.one_line(2, wanted, "trace", "report", "-b", kept, "-e", "digest", "--csv")
+end
+
 function TestBadDigestFolder.test_a_broken_trace_costs_itself_only()
   digests.trace(2, 2):write(path_of(2))
   local text = assert(file.read(path_of(1)))
