@@ -99,8 +99,8 @@ function TestBadDigestFolder.test_a_folder_that_cannot_be_made()
   assert(file.write(kept, ""))
   for _, words in ipairs { { "collectives", run, "--out", x }, { "pipeline", run, "--out", x },
     { "report", "-b", run, "-p", "trace", "-f", "trace" } } do
-    digests.one_line(2, "; give another --digests", "trace", words[1], "--digests", kept .. "/below",
-      table.unpack(words, 2))
+    digests.one_line(2, "/kept: is not a folder; give another --digests", "trace", words[1], "--digests",
+      kept .. "/below", table.unpack(words, 2))
   end
 end
 
