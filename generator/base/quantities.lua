@@ -31,4 +31,16 @@ end
 -- A count with its noun in the singular or plural: "1 cell", "2 cells".
 function quantities.counted(count, noun) return ("%d %s%s"):format(count, noun, count == 1 and "" or "s") end
 
+-- Whole numbers in ascending order, with ranges: 0, 1, 2, 5 -> "0-2, 5".
+function quantities.ranges(list)
+  local parts, i = {}, 1
+  while i <= #list do
+    local j = i
+    while list[j + 1] == list[j] + 1 do j = j + 1 end
+    parts[#parts + 1] = j > i and ("%d-%d"):format(list[i], list[j]) or tostring(list[i])
+    i = j + 1
+  end
+  return table.concat(parts, ", ")
+end
+
 return quantities

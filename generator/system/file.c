@@ -446,8 +446,12 @@ static int lua_make_folder(lua_State *lua) {
         *at = '\0';
         struct stat status;
         int reason = mkdir(part, 0777) == 0 ? 0 : errno;
-        if (reason != 0 && !(stat(part, &status) == 0 && S_ISDIR(status.st_mode))) {
-            problem_set(&problem, "%s: the folder cannot be made: %s", part, strerror(reason));
+        bool is_there = reason != 0 && stat(part, &status) == 0;
+        if (reason != 0 && !(is_there && S_ISDIR(status.st_mode))) {
+            if (is_there)
+                problem_set(&problem, "%s: is not a folder", part);
+            else
+                problem_set(&problem, "%s: the folder cannot be made: %s", part, strerror(reason));
             return push_failed(lua, problem.text);
         }
         *at = kept;

@@ -9,6 +9,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local ordering = require "base.ordering"
+local quantities = require "base.quantities"
 local sequences = require "base.sequences"
 
 local opening = {}
@@ -159,6 +160,14 @@ local function numbered(marks, annotations)
   return sequences.map(found, function(mark, i) return { mark = mark, number = i - 1 } end)
 end
 
+-- The end of a message: those of the selected steps that are among these numbers; "": none.
+local function there_among(numbers)
+  local wanted = ordering.sorted_keys(selection.steps)
+  local there = sequences.filter(wanted, function(step) return numbers[step] end)
+  if #there == 0 then return "" end
+  return ("; --steps %s selects those that it has"):format((quantities.ranges(there):gsub(", ", ",")))
+end
+
 -- The selected marks of a trace, or nil, message.
 local function selected(marks, path)
   for _, name in ipairs(selection.annotations or {}) do
@@ -174,7 +183,7 @@ local function selected(marks, path)
     if not numbers[step] then
       local has = selection.annotations and ("%d with these names, counted from 0"):format(#all)
         or there_are(marks)
-      return nil, ("%s: no step %d; %s"):format(path, step, has)
+      return nil, ("%s: no step %d; %s%s"):format(path, step, has, there_among(numbers))
     end
   end
   return sequences.map(all, function(one) return selection.steps[one.number] and one.mark or nil end)

@@ -19,7 +19,8 @@ function configuration_report.base(out, configuration)
 end
 
 -- The sheets of a configuration; answers[entry] = { info, collectives } (configuration_report.of), nil
--- for traces that could not be read; gpus_per_node: of nodes.option. Also returns notes on incomplete parts.
+-- for traces that failed, with the message in entry.failure; gpus_per_node: of nodes.option. Also returns
+-- notes on incomplete parts.
 function configuration_report.sheets(configuration, answers, gpus_per_node)
   local infos, ranks = {}, {}
   for i, entry in ipairs(configuration.files) do infos[i] = answers[entry] and answers[entry].info end
@@ -29,8 +30,7 @@ function configuration_report.sheets(configuration, answers, gpus_per_node)
       answers[entry].collectives.rank = entry.rank
       ranks[#ranks + 1] = answers[entry].collectives
     elseif not answers[entry] then
-      notes[#notes + 1] = run_folder.below(configuration, entry.path)
-        .. ": could not be read; it is not in this report"
+      notes[#notes + 1] = run_folder.not_in_report(configuration, entry, entry.failure)
     end
   end
   return rank_sheets.make(ranks, notes, gpus_per_node)

@@ -1,6 +1,6 @@
 -- The batch report: every folder of traces below a base is a configuration and gets one workbook over its
--- ranks beside its traces. If a configuration fails, it is reported, and the others continue; an old report
--- is kept until the new one is complete.
+-- ranks beside its traces. If a trace or a configuration fails, it is reported, and the others continue; an
+-- old report is kept until the new one is complete.
 --
 --   workbooks.run { base, pattern, extension, filters = { text... }, dry_run, all_kernels, output, csv, xlsx,
 --               sqlite, jobs, gpus_per_node, replay = options of replay/replay_run.lua, or nil }
@@ -151,26 +151,33 @@ local function summary_of(source, entry, options)
   return out
 end
 
--- The summaries of all ranks, or nil, reason.
+-- The configuration with only the files that could be read, their summaries, and the failures:
+-- { { rank, message, note }... }.
 local function read_ranks(configuration, options)
   local results = per_trace.map(configuration.files, function(source, entry)
     return summary_of(source, entry, options)
   end, { jobs = options.jobs, progress = options.bar, title = configuration.folder,
     needs_trace = (options.all_kernels or options.replay) and NEEDS_TRACE })
   options.bar:clear()
-  local ranks = {}
+  local files, ranks, failures = {}, {}, {}
   for i, result in ipairs(results) do
-    if not result.ok then return nil, result.message end
-    ranks[i] = result.value
+    local entry = configuration.files[i]
+    if result.ok then
+      files[#files + 1], ranks[#ranks + 1] = entry, result.value
+    else
+      failures[#failures + 1] = { rank = entry.rank, message = result.message,
+        note = run_folder.not_in_report(configuration, entry, result.message) }
+    end
   end
-  return ranks
+  return sequences.merged(configuration, { files = files, all_files = configuration.files }), ranks, failures
 end
 
 -- ---- one configuration -------------------------------------------------------------------------
 
--- The incomplete parts: rows { rank, what, count }.
-local function incomplete_sheet(ranks)
+-- The incomplete parts: rows { rank, what, count }. failures: of read_ranks.
+local function incomplete_sheet(ranks, failures)
   local sheet = { name = "incomplete", columns = { "rank", "what", "count" }, rows = {} }
+  for _, one in ipairs(failures) do sheet.rows[#sheet.rows + 1] = { one.rank, one.note, 1 } end
   for _, rank in ipairs(ranks) do
     for _, flaw in ipairs(rank.info.flaws) do
       sheet.rows[#sheet.rows + 1] = { rank.rank, flaw.name, flaw.count }
@@ -193,13 +200,13 @@ local function add_collectives(list, configuration, ranks, notes, gpus_per_node)
 end
 
 -- The sheets of a configuration, notes, and those among them that are on GPUs.
-local function sheets_of(configuration, ranks, options)
+local function sheets_of(configuration, ranks, failures, options)
   local list = {}
   for _, part in ipairs(modules(options)) do sequences.append(list, part.make(ranks)) end
   local of_gpus = gpus.missing(sequences.field(ranks, "info"), true)
-  local notes = sequences.join { of_gpus }
+  local notes = sequences.join { of_gpus, sequences.field(failures, "note") }
   if #ranks > 1 then add_collectives(list, configuration, ranks, notes, options.gpus_per_node) end
-  list[#list + 1] = incomplete_sheet(ranks)
+  list[#list + 1] = incomplete_sheet(ranks, failures)
   return list, notes, sequences.set(of_gpus)
 end
 
@@ -251,24 +258,35 @@ local function replay(configuration, ranks, options)
   if summary.timed == 0 then fail.work("%s: %s", configuration.folder, replay_run.NONE_TIMED) end
 end
 
-local function report(configuration, options)
-  if configuration.problem then fail.input("%s", configuration.problem) end
-  options = setmetatable({ several = #configuration.files > 1 }, { __index = options })
-  local ranks, message = read_ranks(configuration, options)
-  if not ranks then fail.input("%s: no report: %s", configuration.folder, message) end
-  local list, notes, of_gpus = sheets_of(configuration, ranks, options)
+-- Prints the notes that have no line yet.
+local function print_notes(configuration, notes, of_gpus, printed)
+  for _, note in ipairs(notes) do
+    local text = of_gpus[note] and note or configuration.folder .. ": " .. note
+    if not printed[text] then fail.note("note: %s", text) end
+    printed[text] = true
+  end
+end
+
+-- Writes a report; returns the number of traces that are not in it because they could not be read.
+local function report(given, options)
+  if given.problem then fail.input("%s", given.problem) end
+  options = setmetatable({ several = #given.files > 1 }, { __index = options })
+  local configuration, ranks, failures = read_ranks(given, options)
+  if #ranks == 0 then fail.input("%s: no report: %s", given.folder, failures[1].message) end
+  for _, one in ipairs(failures) do
+    fail.note("%s", one.message)
+    options.printed[configuration.folder .. ": " .. one.note] = true
+  end
+  local list, notes, of_gpus = sheets_of(configuration, ranks, failures, options)
   save(configuration, list, options)
   if options.page then
     write_page(configuration, ranks, options, notes)
   elseif options.csv then
     os.remove(page_of(configuration)) -- an earlier one shows CSVs that are replaced now
   end
-  for _, note in ipairs(notes) do
-    local text = of_gpus[note] and note or configuration.folder .. ": " .. note
-    if not options.printed[text] then fail.note("note: %s", text) end
-    options.printed[text] = true
-  end
+  print_notes(configuration, notes, of_gpus, options.printed)
   if options.replay then replay(configuration, ranks, options) end
+  return #failures
 end
 
 local function show(configuration)
@@ -297,6 +315,7 @@ local function other_endings(options)
 end
 
 local function nothing_found(options, nameless)
+  run_folder.refuse_own_digests(options.base)
   if nameless > 0 then
     fail.input("%s: none of %s has %q and a number in its name; -p TEXT gives the text that is before the"
       .. " number, and -f TEXT one that is in all paths; or run gentables trace pipeline %s, which finds the"
@@ -332,13 +351,15 @@ function workbooks.run(given)
   if not options.dry_run then trace_source.prepare() end
   options.printed = {}
   options.bar = progress.new(#sequences.join(sequences.field(list, "files")))
-  local failed, refused = 0, 0 -- failed ones, and those among them with wrong input
+  local failed, refused, without = 0, 0, 0 -- failed ones, those with wrong input; traces without a report
   for _, configuration in ipairs(list) do
     if options.dry_run then
       show(configuration)
     else
       local ok, problem = pcall(report, configuration, options)
-      if not ok then
+      if ok then
+        without = without + problem
+      else
         -- A signal or an error of this program ends the batch.
         if not fail.is_failure(problem) or problem.code > 128 then error(problem, 0) end
         failed = failed + 1
@@ -348,8 +369,11 @@ function workbooks.run(given)
     end
   end
   if refused == #list then return 2 end
+  if without > 0 then
+    fail.note("%s failed, the others are in the reports", quantities.counted(without, "trace"))
+  end
   note_others(options, others)
-  return failed > 0 and 1 or 0
+  return failed + without > 0 and 1 or 0
 end
 
 return workbooks

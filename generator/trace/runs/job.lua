@@ -180,8 +180,9 @@ function job:note_captures(infos)
 end
 
 -- Calls fn(source, entry) for every trace of these configurations (trace/runs/trace_source.lua). Returns
--- { [entry] = its result }; failures are reported and have no entry. options: needs_trace, as of
--- per_trace.map; is_beginning: the measurement that follows is the work that the bar shows.
+-- { [entry] = its result }; failures are reported and have no entry: their message is entry.failure. options:
+-- needs_trace, as of per_trace.map; is_beginning: the measurement that follows is the work that the bar
+-- shows.
 function job:read(list, fn, options)
   options = options or {}
   local entries, answers = sequences.join(sequences.field(list, "files")), {}
@@ -197,7 +198,8 @@ function job:read(list, fn, options)
       answers[entry] = results[i].value.value
       infos[#infos + 1] = results[i].value.info or nil
     else
-      self:fail(results[i].message, results[i].code)
+      entry.failure = results[i].message
+      self:fail(entry.failure, results[i].code)
     end
   end
   self:note_captures(infos)

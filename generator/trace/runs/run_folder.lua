@@ -12,6 +12,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local ordering = require "base.ordering"
+local quantities = require "base.quantities"
 local sequences = require "base.sequences"
 local trace_digest = require "trace.runs.trace_digest"
 
@@ -228,6 +229,17 @@ local function duplicate(configuration)
   end
 end
 
+-- Raises if a folder without traces is one of --digests (trace/digests/digest_folder.lua).
+function run_folder.refuse_own_digests(folder)
+  local is_own = is_folder(folder) and sequences.any(sorted_names(folder), function(name)
+    local trace = name:match("^(.*)%.digest%.%x+$")
+    return trace and is_trace_name(trace)
+  end)
+  if not is_own then return end
+  fail.input("%s: is a folder of --digests, which is given beside its traces; gentables trace digest TRACES"
+    .. " --out DIR makes digests that can be given in place of traces", folder)
+end
+
 -- paths (a folder, or files) -> {
 --   configurations = { { threads, channels, folder, files = { an entry, with threads and channels... },
 --     problem = the reason why it cannot be processed } ... }, sweep = folder | nil }
@@ -256,6 +268,7 @@ function run_folder.find(paths, options)
     end
   end
   if not sequences.any(configurations, function(configuration) return #configuration.files > 0 end) then
+    for _, configuration in ipairs(configurations) do run_folder.refuse_own_digests(configuration.folder) end
     fail.input("%s: no trace here; {T}thread/nccl_{C}channels/torch_profiler/rank{R}/*.json[.gz|.zst], "
       .. "or files named *rank_{N}*, are required", paths[1])
   end
@@ -309,18 +322,6 @@ end
 
 -- ---- facts in files ----------------------------------------------------------------------------
 
--- 0,1,2,5 -> "0-2, 5"
-local function ranges(list)
-  local parts, i = {}, 1
-  while i <= #list do
-    local j = i
-    while list[j + 1] == list[j] + 1 do j = j + 1 end
-    parts[#parts + 1] = j > i and ("%d-%d"):format(list[i], list[j]) or tostring(list[i])
-    i = j + 1
-  end
-  return table.concat(parts, ", ")
-end
-
 -- The number of ranks in most files (world_size); of two that are equally frequent the smaller one.
 local function usual_world_size(infos)
   local count = {}
@@ -372,7 +373,7 @@ local function mixed_steps(configuration, infos, left_out, notes)
   local texts, steps_of = {}, {}
   for i, info in pairs(infos) do
     if info.steps then
-      texts[i] = ranges(info.steps)
+      texts[i] = quantities.ranges(info.steps)
       steps_of[texts[i]] = info.steps
     end
   end
@@ -385,7 +386,7 @@ local function mixed_steps(configuration, infos, left_out, notes)
       notes[#notes + 1] = ("%s: has steps %s, the others have %s; %s"):format(
         below(configuration, configuration.files[i].path), texts[i], usual,
         #common == 0 and "left out of comparisons over ranks, but part of a merged trace"
-          or ("--steps %s selects common ones"):format((ranges(common):gsub(", ", ","))))
+          or ("--steps %s selects common ones"):format((quantities.ranges(common):gsub(", ", ","))))
     end
   end
 end
@@ -417,11 +418,19 @@ local function missing_ranks(files, usual, notes)
   end
   if #missing > 0 then
     notes[#notes + 1] = (#missing == 1 and "rank %s of %s is missing" or "ranks %s of %s are missing"):format(
-      ranges(missing), usual or most + 1 .. " at least")
+      quantities.ranges(missing), usual or most + 1 .. " at least")
   end
 end
 
 run_folder.below = below
+
+-- The note on a file that failed with this message.
+function run_folder.not_in_report(configuration, entry, message)
+  for _, path in ipairs { entry.path, entry.digest } do
+    if message:sub(1, #path + 2) == path .. ": " then message = message:sub(#path + 3) end
+  end
+  return ("%s: is not in this report: %s"):format(below(configuration, run_folder.given(entry)), message)
+end
 
 -- Compares a configuration's files with `infos` (infos[i]: of the i-th file, { rank, world_size } from
 -- distributedInfo and steps, the numbers of its steps or nil; nil: not read). Returns notes (texts, with

@@ -57,6 +57,7 @@ local function finish(pipeline, task, result)
     pipeline.made = pipeline.made + 1
     pipeline.bar:show((task.title:gsub("^.*/tracelens_analysis/", "")))
   else
+    if task.entry then task.entry.failure = result.value end
     pipeline.work:fail(result.value, result.code)
   end
 end

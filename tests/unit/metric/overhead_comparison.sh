@@ -119,7 +119,7 @@ refuses 2 "$WORK/a" "$WORK/odd" 'odd:1: column "StdDev \(fortnights\)" has an un
 refuses 2 "$WORK" "$WORK/a" 'is not a file'
 touch "$WORK/file"
 ends_with 1 "$GENTABLES" metric communicationOverhead --csv1 "$WORK/a" --csv2 "$WORK/b" --out "$WORK/file"
-one_line 'file: the folder cannot be made'
+one_line 'file: is not a folder'
 
 # SQLite exports of different versions of nsys, and databases that are none.
 has_sqlite || exit 0

@@ -200,4 +200,4 @@ ends_with 1 env PATH=/nonexistent "$GENTABLES" metric plot TTFT --traces "$WORK/
 grep -q 'out/ttft_vs_config.png: gnuplot: .*gnuplot-nox' "$stderr" || die "no line about gnuplot"
 no_picture
 ends_with 1 "$GENTABLES" metric plot TTFT --traces "$WORK/named" --out "$WORK/named/notes.txt"
-grep -q 'notes.txt: the folder cannot be made' "$stderr" || die "no line about the folder"
+grep -q 'notes.txt: is not a folder' "$stderr" || die "no line about the folder"

@@ -379,7 +379,7 @@ function TestSweep:test_missing_parts_are_reported_in_one_line()
     { "PATH=/nonexistent", "GENTABLES_LAUNCHER=" })
   is_refused(2, "no bench %(/nonexistent: No such file or directory%); ",
     { "--out", self.folder, "--bench", "/nonexistent" })
-  is_refused(1, "spec.lua: the folder cannot be made: ",
+  is_refused(1, "spec.lua: is not a folder",
     { spec, "--out", spec .. "/rows", "--bench", lib.stand_in })
   self:change_spec("num_tokens", "num_token")
   is_refused(2, '/spec.lua:2: unknown key "num_token"; valid keys: ', with_bench)

@@ -60,7 +60,7 @@ function TestDigestFolder.test_results_are_the_same_bytes()
   luaunit.assertEquals(digests.results(kept .. "/../sweep", "--digests", kept), wanted) -- another spelling
   -- A folder of digests is no folder of traces.
   luaunit.assertEquals(count(before), 4)
-  digests.one_line(2, "no trace here", "trace", "gemm", kept, "--out", x)
+  digests.one_line(2, "is a folder of --digests", "trace", "gemm", kept, "--out", x)
 end
 
 function TestDigestFolder.test_only_changed_traces_are_read()

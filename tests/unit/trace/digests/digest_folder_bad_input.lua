@@ -99,9 +99,17 @@ function TestBadDigestFolder.test_a_folder_that_cannot_be_made()
   assert(file.write(kept, ""))
   for _, words in ipairs { { "collectives", run, "--out", x }, { "pipeline", run, "--out", x },
     { "report", "-b", run, "-p", "trace", "-f", "trace" } } do
-    digests.one_line(2, "; give another --digests", "trace", words[1], "--digests", kept .. "/below",
-      table.unpack(words, 2))
+    digests.one_line(2, "/kept: is not a folder; give another --digests", "trace", words[1], "--digests",
+      kept .. "/below", table.unpack(words, 2))
   end
+end
+
+function TestBadDigestFolder.test_a_folder_of_digests_in_place_of_traces()
+  collectives(0, "--digests", kept)
+  local wanted = "/kept: is a folder of --digests, which is given beside its traces; gentables trace digest "
+  digests.one_line(2, wanted, "trace", "collectives", kept, "--out", x)
+  digests.one_line(2, wanted, "trace", "gemm", kept, "--out", x)
+  digests.one_line(2, wanted, "trace", "report", "-b", kept, "-e", "digest", "--csv")
 end
 
 function TestBadDigestFolder.test_a_broken_trace_costs_itself_only()

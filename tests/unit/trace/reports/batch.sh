@@ -56,7 +56,6 @@ for configuration in "a", "b", "sub/c":
             file.write(trace(rank))
 PYTHON
 base=$WORK/profiles
-echo '{"traceEvents": [' >"$base/b/traces_rank_1_step_8.json"
 echo "not a rank" >"$base/a/notes_step_8.json"
 
 # The defaults: one rank. A dry run writes nothing.
@@ -70,10 +69,11 @@ grep -q "written   $base/sub/c/c_rank_0_performance_report_csvs: 1 rank$" "$stdo
 [ ! -e "$base/a/a_rank_0_performance_report_csvs/nccl_long.csv" ] || die "a sheet of collectives for one rank"
 
 # All ranks; b cannot be read, and its earlier reports stay.
+for rank in 0 1; do echo '{"traceEvents": [{]}' >"$base/b/traces_rank_${rank}_step_8.json"; done
 mkdir "$base/b/b_step_8_performance_report_csvs"
 echo before >"$base/b/b_step_8_performance_report_csvs/gemm.csv"
 ends_with 1 "$GENTABLES" trace report -b "$base" -f step_8 -a --csv
-has "^gentables: $base/b: no report: .*traces_rank_1_step_8.json: byte" "$stderr"
+has "^gentables: $base/b: no report: .*traces_rank_0_step_8.json: byte" "$stderr"
 gpu='^gentables: note: the traces do not name their GPU ("a GPU"), so .*; --gpu NAME gives'
 [ "$(grep -c "$gpu" "$stderr")" = 1 ] || die "not one line on the GPU of two reports"
 [ "$(cat "$base/b/b_step_8_performance_report_csvs/gemm.csv")" = before ] || die "what was there is gone"

@@ -71,4 +71,10 @@ has '^inter_node,1,' "$csvs/nccl_summary_nodes.csv"
 rejects 'gpus-per-node 3 does not divide the 4 ranks; give the ranks on each node' trace collectives \
     "$WORK/ranks" --csv --out "$WORK/bad" --steps 8 --ranks 0-2 --gpus-per-node 3
 ends_with 1 "$GENTABLES" trace collectives "$WORK/ranks" --ranks 1-2 --steps 7 --csv --out "$WORK/some"
-grep -q 't_rank_2.json: no step 7; steps: 8, 9' "$stderr" || die "no message about the missing step"
+grep -q 't_rank_2.json: no step 7; steps: 8, 9$' "$stderr" || die "no message about the missing step"
+ends_with 1 "$GENTABLES" trace collectives "$WORK/ranks" --ranks 1-2 --steps 7-8 --csv --out "$WORK/both"
+wanted='no step 7; steps: 8, 9; --steps 8 selects those that it has'
+has "^gentables: $WORK/ranks/t_rank_2.json: $wanted\$" "$stderr"
+has "/ranks: t_rank_2.json: is not in this report: $wanted\$" "$stderr"
+has "^t_rank_2.json: is not in this report: $wanted|\"t_rank_2.json: is not in this report: $wanted\"" \
+    "$WORK/both/collective_csvs/nccl_notes.csv"
