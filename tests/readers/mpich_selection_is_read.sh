@@ -34,8 +34,8 @@ mpich_defaults "$WORK"
     printf '\0\377'
 } >"$WORK/libmpich.so"
 generates() { succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK" --formats mpich "$@"; }
-rejects 'no format "none"' generate --data-dir "$WORK/data" --arch host --out "$WORK" --formats none \
-    --mpich "$WORK/libmpich.so"
+rejects '"none" is not one of trtllm' generate --data-dir "$WORK/data" --arch host --out "$WORK" \
+    --formats none --mpich "$WORK/libmpich.so"
 [ ! -e "$WORK/data/mpich_defaults.json" ] || die "an error changed a file"
 generates --mpich "$WORK/libmpich.so"
 cmp "$WORK/mpich_defaults.json" "$WORK/data/mpich_defaults.json" || die "another tree of the library"
