@@ -64,9 +64,8 @@ END
 # at_most RANKS MOST MORE PATTERN WORKLOAD: with either number in place of %.
 at_most() {
     echo "$5" | sed "s/%/$2/" >"$WORK/most.lua"
-    succeeds workload show -f "$WORK/most.lua" -p "$1"
-    "$GENTABLES" lua "$WORK/request_lines.lua" "$WORK/most.lua" "$1" |
-        sed '/^end$/d' >"$WORK/program"
+    succeeds lua "$WORK/request_lines.lua" "$WORK/most.lua" "$1"
+    sed '/^end$/d' "$stdout" >"$WORK/program"
     # Rank 0 reads the file itself: the mpirun of Open MPI 4.1.4 now and then crashes (in
     # orte_iof_hnp_read_local_handler) while it passes on the end of a long standard input.
     $mpirun -n "$1" sh -c 'exec "$0" <"$1"' "${GENTABLES%/*}/gentables-workload" "$WORK/program" \
