@@ -10,11 +10,12 @@ end
 
 local SHIFTS = { [""] = 0, K = 10, M = 20, G = 30 }
 
--- The whole number of [least, most] in a text, which may end in K, M or G (powers of 1024; also k, KiB, KB);
--- or nil.
+-- The whole number of [least, most] in a text, which may end in K, M or G (powers of 1024; also KB, KiB; in
+-- capitals or not); or nil.
 function numbers.size(text, least, most)
-  local digits, unit = tostring(text):match("^(%d+)([kKmMgG]?)i?B?$")
-  local value, shift = digits and math.tointeger(tonumber(digits)), SHIFTS[(unit or ""):upper()]
+  local digits, unit = tostring(text):upper():match("^(%d+)(%u*)$")
+  local shift = unit and SHIFTS[unit:gsub("(%u)I?B$", "%1")]
+  local value = shift and math.tointeger(tonumber(digits))
   if not value or value > math.maxinteger >> shift then return nil end
   return numbers.whole(value << shift, least, most)
 end

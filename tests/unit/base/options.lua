@@ -93,10 +93,11 @@ end
 
 function tests.test_sizes_may_have_a_unit()
   local of = { options = { { name = "size", value = "N", type = "size", least = 16, most = 1 << 24 } } }
-  for text, size in pairs { ["4096"] = 4096, ["4K"] = 4096, ["4k"] = 4096, ["1MiB"] = 1 << 20 } do
+  local sizes = { ["4096"] = 4096, ["4K"] = 4096, ["4k"] = 4096, ["1MiB"] = 1 << 20, ["8kb"] = 8192 }
+  for text, size in pairs(sizes) do
     luaunit.assertEquals(options.parse(of, "do", { "--size", text }).size, size)
   end
-  for _, text in ipairs { "4Q", "K", "1.5K", "8", "1G", "99999999999999G" } do
+  for _, text in ipairs { "4Q", "K", "64i", "64B", "1.5K", "8", "1G", "99999999999999G" } do
     luaunit.assertEquals(refusal(of, "--size", text),
       ('--size: "%s" is not a size such as 64 or 4K from 16 to 16777216'):format(text))
   end
